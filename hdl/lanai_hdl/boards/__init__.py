@@ -1,10 +1,11 @@
 """The NIC on real boards."""
 
 from ..errors import unknown
+from .arty_a7 import ARTY_A7
 from .board import Board
 from .ulx3s import ULX3S
 
-BOARDS: dict[str, Board] = {board.name: board for board in ULX3S}
+BOARDS: dict[str, Board] = {board.name: board for board in (*ULX3S, *ARTY_A7)}
 
 
 def find(name: str) -> Board:

@@ -11,6 +11,7 @@ from ..errors import UserError, unknown
 SERIAL, FT245, FT245_SYNC = "serial", "ft245", "ft245-sync"
 LINES = (SERIAL, FT245, FT245_SYNC)  # a serial line; the FIFO of a USB chip, asynchronous or with the chip's clock
 USB_KHZ = 60_000  # the chip's clock
+ECP5, XILINX7 = "ecp5", "xilinx7"  # families of FPGAs
 
 TWO_PORTS = 2  # of a switch at least
 
@@ -32,8 +33,9 @@ class Board:
     """One supported board.
 
     `platform()` makes its Amaranth platform, `pins(top)` an elaboratable that puts a `BoardTop`, or a `SwitchTop` if
-    there are `ports`, on its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes. `part`:
-    the FPGA, as its bitstreams name it. `loader`: the command line that puts a bitstream on it, whose file is added.
+    there are `ports`, on its clock and pins. `config` is the NIC that fits it, at the clock that `pins` makes.
+    `family`: ECP5, or XILINX7, for which the build ends with a project for Vivado. `part`: the FPGA, as its bitstreams
+    name it. `loader`: the command line that puts a bitstream on it, whose file is added.
     `cable`: where its phy's pins are. `phy`: its link is on pins; else it is looped back. `fifo`: where a USB chip's
     FIFO goes, signal by signal, if it has pins for one. `line`: what carries the host bus, one of LINES. `ports`: where
     the cables of a switch go, as many as its pins hold. `switch`: how many of them it has as a switch; 0: it has a NIC.
@@ -46,6 +48,7 @@ class Board:
     baud: int
     platform: Callable[[], Any]
     pins: Callable[[Any], Any]
+    family: str = ECP5
     part: str = ""
     loader: tuple[str, ...] = ()
     cable: Cable | None = None

@@ -7,12 +7,13 @@ from dataclasses import replace
 from rich.table import Table
 
 from lanai_hdl.boards import Board
-from lanai_hdl.boards.board import LINES, SERIAL
+from lanai_hdl.boards.board import LINES, SERIAL, XILINX7
 from lanai_host.errors import UserError, unknown
 
 from ..console import wide
 from ..engines.boards import known
 from ..figures import write_json
+from ..fpga import vivado
 from ..fpga.bitstream import SEEDS, Built, build, reaches, synthesize
 from ..machine import blocks
 from ..machine.machine import block_from
@@ -21,6 +22,7 @@ NAME = "build"
 HELP = "build the NIC, or a switch, into an FPGA bitstream"
 NIC, SWITCH = "nic", "switch"
 SLOW = 13  # the exit code of a bitstream that does not reach its board's clock
+NO_BITSTREAM = 14  # the exit code where a vendor's tool is to make it, from what has been written
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,17 +87,29 @@ def run(args: argparse.Namespace) -> int:
             print(f"{board.name:12} {board.description}")
         return 0
     board = _board(args)
-    built = synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
+    built = _built(board, args)
     _show(built)
     if args.json:
         config = {"board": board.name, "seed": args.seed, "seeds": args.seeds, "synthesis_only": args.synthesis_only}
         config |= {"blocks": args.blocks, "phy": board.phy, "line": board.line, "switch": board.switch}
         config |= {"slot_khz": board.config.slot_khz}
         write_json(args.json, built.figures(), config)
+    if board.family == XILINX7:
+        print(f"no bitstream: this is a project for Vivado, which makes it by `sh {vivado.SCRIPT}` in {args.output!r}")
+        return 0 if args.synthesis_only else NO_BITSTREAM
     if built.lbus_fmax_mhz is None:
         return 0
     print(f"the slot clock reaches {built.lbus_fmax_mhz:.2f} of {board.config.slot_khz / 1000:.2f} MHz")
     return 0 if reaches(board, built.lbus_fmax_mhz) or args.allow_slow else SLOW
+
+
+def _built(board: Board, args: argparse.Namespace) -> Built:
+    """Run the tools of the board's family, as far as it is asked for."""
+    if board.family == XILINX7:
+        if (args.seed, args.seeds) != (1, SEEDS):
+            raise UserError(f"--seed and --seeds are for nextpnr; {board.name!r} is built by Vivado, so leave them out")
+        return vivado.project(board, args.output)
+    return synthesize(board, args.output) if args.synthesis_only else build(board, args.output, args.seed, args.seeds)
 
 
 def _board(args: argparse.Namespace) -> Board:
@@ -123,7 +137,7 @@ def _board(args: argparse.Namespace) -> Board:
 
 def _show(built: Built) -> None:
     console = wide()
-    area = Table("block", "LUT4", "flip-flops", "block RAMs", "multipliers", "Fmax in MHz")
+    area = Table("block", "LUTs", "flip-flops", "block RAMs", "multipliers", "Fmax in MHz")
     for block in built.blocks:
         fmax = "" if block.fmax_mhz is None else f"{block.fmax_mhz:.1f}"
         area.add_row(block.name, *(str(n) for n in (block.luts, block.ffs, block.brams, block.multipliers)), fmax)

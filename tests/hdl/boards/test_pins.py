@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 from amaranth import Cat, Elaboratable, Module, Signal
 
-from lanai_hdl.boards import BOARDS
+from lanai_hdl.boards import BOARDS, arty_a7
 from lanai_hdl.boards.board import FT245, FT245_SYNC, SERIAL
+from lanai_hdl.boards.pins import SIGNALS
 from lanai_hdl.boards.switch import SwitchTop
-from lanai_hdl.boards.ulx3s import CLOCKS, SIGNALS, SLOT_KHZ, Ulx3sPins
+from lanai_hdl.boards.ulx3s import CLOCKS, SLOT_KHZ
 from lanai_hdl.errors import UserError
 from lanai_hdl.phy.symbols import Symbol
 from lanai_hdl.uart import Ft245Port
@@ -32,8 +33,14 @@ class Top(Elaboratable):
         return m
 
 
+def _prepared(name, top):
+    """Return the files that go to the tools of a board."""
+    board = BOARDS[name]
+    return board.platform().prepare(board.pins(top), "top")
+
+
 def test_a_cable_has_ten_pins_at_double_data_rate_and_two_clocks():
-    plan = BOARDS["ulx3s-85f"].platform().prepare(Ulx3sPins(Top()), "top")
+    plan = _prepared("ulx3s-85f", Top())
     cells = plan.files["top.il"]
     assert len(re.findall(r"cell \\ODDRX1F", cells)) == len(SIGNALS)
     assert len(re.findall(r"cell \\IDDRX1F", cells)) == len(SIGNALS) - 1
@@ -44,9 +51,29 @@ def test_a_cable_has_ten_pins_at_double_data_rate_and_two_clocks():
     assert f'FREQUENCY NET "cable.came" {1000 * SLOT_KHZ}.0 HZ' in constraints
 
 
+def test_a_cable_of_an_artix_7_has_a_clock_pin_of_its_region():
+    """JB1 is E15, which is IO_L11P_T1_SRCC_15; all pins of JB are of bank 15."""
+    files = _prepared("arty-a7-100t", Top(khz=arty_a7.SLOT_KHZ)).files
+    assert len(re.findall(r"\bODDR ", files["top.v"])) == len(SIGNALS)
+    assert len(re.findall(r"\bIDDR ", files["top.v"])) == len(SIGNALS) - 1
+    assert files["top.v"].count("BUFR ") == 1
+    assert 'LOC E15 [get_ports "phy_in_0__io\\[0]"]' in files["top.xdc"]
+    assert f"create_clock -name came -period {1e6 / arty_a7.SLOT_KHZ}" in files["top.xdc"]
+    sites = re.findall(r"LOC (\w+) \[get_ports", files["top.xdc"])
+    assert len(set(sites)) == len(sites) == 2 * len(SIGNALS) + 1 + 2 + 3
+    shown = BOARDS["arty-a7-100t"].cable
+    assert (shown.out[0], shown.into[0]) == ("JC1", "JB1")
+
+
+@pytest.mark.parametrize("khz", arty_a7.CLOCKS)
+def test_the_pll_of_an_artix_7_makes_each_clock_that_is_offered(khz):
+    assert khz == 100_000 * arty_a7.VCO // arty_a7.CLOCKS[khz]
+    assert 800_000 <= 100_000 * arty_a7.VCO <= 1_600_000, "its oscillator's range"
+
+
 @pytest.mark.parametrize(("line", "low", "clock"), [(FT245, 4, False), (FT245_SYNC, 5, True)])
 def test_a_fifo_has_pins_that_the_cable_leaves_free(line, low, clock):
-    files = BOARDS["ulx3s-85f"].platform().prepare(Ulx3sPins(Top(line)), "top").files
+    files = _prepared("ulx3s-85f", Top(line)).files
     sites = re.findall(r'COMP "((?:fifo|phy)_\w+)(?:\[\d\])?" SITE "(\w+)"', files["top.lpf"])
     assert len({site for _, site in sites}) == len(sites) == 2 * len(SIGNALS) + 8 + low + clock
     assert len(re.findall(r"cell \\BB ", files["top.il"])) == 8, "both directions"
@@ -85,7 +112,7 @@ def test_a_switch_that_does_not_fit_is_refused(change, ports, said):
 
 @pytest.mark.parametrize("khz", CLOCKS)
 def test_the_pll_makes_each_clock_that_is_offered(khz):
-    text = BOARDS["ulx3s-85f"].platform().prepare(Ulx3sPins(Top(khz=khz)), "top").files["top.il"]
+    text = _prepared("ulx3s-85f", Top(khz=khz)).files["top.il"]
     into, back, out = (
         int(re.search(rf"parameter .*\\{name} (\d+)", text)[1]) for name in ("CLKI_DIV", "CLKFB_DIV", "CLKOP_DIV")
     )

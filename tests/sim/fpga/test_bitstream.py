@@ -16,8 +16,9 @@ from lanai_hdl.remote.config import Remote
 from lanai_host.errors import UserError
 from lanai_sim.cli import main
 from lanai_sim.commands import build as build_command
-from lanai_sim.fpga import bitstream
-from lanai_sim.fpga.bitstream import Block, Built, area_by_block, block_of, build, fmax_by_block, synthesize
+from lanai_sim.fpga import area, bitstream, tools
+from lanai_sim.fpga.area import Block, area_by_block, block_of, check_fit
+from lanai_sim.fpga.bitstream import Built, build, fmax_by_block, synthesize
 from lanai_sim.machine import blocks
 
 BOARD = find("ulx3s-85f")
@@ -115,12 +116,12 @@ def test_a_block_is_as_fast_as_the_longest_path_of_the_slot_clock_that_ends_in_i
 
 
 def test_a_design_that_does_not_fit_is_told_before_place_and_route(monkeypatch):
-    monkeypatch.setitem(bitstream.CAPACITY, "LFE5U-85F", Block("capacity", 83640, 83640, 16, 156))
+    monkeypatch.setitem(area.CAPACITY, "LFE5U-85F", Block("capacity", 83640, 83640, 16, 156))
     with pytest.raises(UserError, match=r"does not fit ulx3s-85f: it takes 64 brams of 16; .*sram_size=131072"):
-        bitstream._check_fit(BOARD, Block("top", 8000, 4000, 64, 0))
+        check_fit(BOARD, Block("top", 8000, 4000, 64, 0))
 
     with pytest.raises(UserError, match=r"it takes 90000 luts of 83640; take fewer --ports"):
-        bitstream._check_fit(BOARD.as_switch(), Block("top", 90_000, 4000, 0, 0))
+        check_fit(BOARD.as_switch(), Block("top", 90_000, 4000, 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_a_clock_of_a_phy_must_reach_the_slot_rate_too():
 
 def test_a_failing_tool_is_quoted(tmp_path):
     with pytest.raises(UserError, match=r"(?s)trial failed with code 3:\nno such thing.*trial.log"):
-        bitstream._run(["sh", "-c", "echo no such thing; exit 3"], tmp_path, "trial")
+        tools.run_tool(["sh", "-c", "echo no such thing; exit 3"], tmp_path, "trial")
 
 
 def test_list_names_every_board(capsys):
@@ -185,7 +186,7 @@ def test_a_netlist_that_a_full_disk_has_cut_is_told(tmp_path, monkeypatch):
     def run(command, output, what, **tools):
         (output / "top.json").write_text('{"modules": {"to')
 
-    monkeypatch.setattr(bitstream, "_run", run)
+    monkeypatch.setattr(bitstream, "run_tool", run)
     with pytest.raises(UserError, match=r"top.json' is cut, with \d+ MB free on its disk; make room, or name another"):
         synthesize(BOARD, tmp_path)
 
@@ -194,7 +195,7 @@ def test_what_interrupts_a_tool_ends_what_it_has_started(tmp_path):
     """`sh` has started a tool, which would go on for minutes."""
     script = f"sleep 600 & echo $! > {tmp_path / 'pid'}; wait"
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pathlib import Path; "
-    code += f"from lanai_sim.fpga import bitstream as b; b._run(['sh', '-c', {script!r}], Path({str(tmp_path)!r}), 'a')"
+    code += f"from lanai_sim.fpga import tools as t; t.run_tool(['sh', '-c', {script!r}], Path({str(tmp_path)!r}), 'a')"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as build_:
         pid = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
         build_.send_signal(signal.SIGINT)
@@ -232,7 +233,7 @@ def flow(monkeypatch, tmp_path):
             clock = {"achieved": reached[seed], "constraint": 66.67}
             (output / "timing.json").write_text(json.dumps({"fmax": {"clk": clock}, "critical_paths": []}))
 
-        monkeypatch.setattr(bitstream, "_run", run)
+        monkeypatch.setattr(bitstream, "run_tool", run)
         monkeypatch.setattr(bitstream, "synthesize", lambda board, output: Built(Block("top", 1, 2, 3, 4), ()))
         return tried
 
@@ -292,7 +293,7 @@ def test_bad_seeds_are_quoted_before_anything_is_built(options, message, tmp_pat
 
 
 def test_tools_that_end_without_a_bitstream_are_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(bitstream, "_run", lambda *args, **tools: None)
+    monkeypatch.setattr(bitstream, "run_tool", lambda *args, **tools: None)
     monkeypatch.setattr(bitstream, "synthesize", lambda board, output: Built(Block("top", 1, 2, 3, 4), ()))
     with pytest.raises(UserError, match=r"ended without top\.bit"):
         build(BOARD, tmp_path)

@@ -15,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 from lanai_hdl.boards import find
 from lanai_hdl.memory_attributes import ANY_ON_COLLISION, IN_BLOCK_RAM
 from lanai_hdl.remote.config import Remote
-from lanai_sim.fpga import bitstream
+from lanai_sim.fpga import area, bitstream
 from lanai_sim.fpga.ecp5 import BLOCK_RAM, MANY, MIDDLE, OPTIONS, SITES, Mapping, allow, place, promote
 
 # Read ports of marked memories, and no others, may get anything from a word that is being written.
@@ -192,7 +192,7 @@ def test_the_order_of_cells_does_not_matter():
 
 
 def test_an_ecp5_85_has_208_block_rams():
-    assert len(set(SITES[DEVICE])) == bitstream.CAPACITY[DEVICE].brams
+    assert len(set(SITES[DEVICE])) == area.CAPACITY[DEVICE].brams
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_build_places_them(blocks, monkeypatch, tmp_path):
     def synthesize(command, output, what):
         file.write_text(json.dumps(design()))
 
-    monkeypatch.setattr(bitstream, "_run", synthesize)
+    monkeypatch.setattr(bitstream, "run_tool", synthesize)
     bitstream.synthesize(board, tmp_path)
     cells = json.loads(file.read_text())["modules"]["top"]["cells"]
     placed = {name for name, one in cells.items() if "BEL" in one["attributes"]}
