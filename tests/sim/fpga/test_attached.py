@@ -4,6 +4,8 @@ import contextlib
 import dataclasses
 import os
 import re
+import select
+import socket
 import threading
 import tty
 from functools import partial
@@ -169,6 +171,38 @@ def test_a_board_on_a_port(port, capsys):
     assert re.search(r"^PHY_RETRAINS +1$", out, re.MULTILINE)
     assert main(["board", "info", port, "--board", "ulx3s-25f"]) == 0
     assert "lanai: note: SRAM_SIZE is 131072, and 65536 in a bitstream for ulx3s-25f" in capsys.readouterr().out
+
+
+@contextlib.contextmanager
+def on_a_socket(port):
+    """Do as a program that drives a chip without a serial port: pass its bytes to a socket and from there. Give the
+    URL of pyserial."""
+    server, board = socket.create_server(("127.0.0.1", 0)), os.open(port, os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(board)
+
+    def pass_on():
+        client, _ = server.accept()
+        with client:
+            while True:
+                for ready in select.select([client, board], [], [])[0]:
+                    data = client.recv(4096) if ready is client else os.read(board, 4096)
+                    if not data:
+                        return
+                    os.write(board, data) if ready is client else client.sendall(data)
+
+    relay = threading.Thread(target=pass_on)
+    relay.start()
+    yield f"socket://127.0.0.1:{server.getsockname()[1]}"
+    relay.join()
+    os.close(board)
+    server.close()
+
+
+@pytest.mark.ci
+def test_a_board_behind_a_program_of_ones_own(port, capsys):
+    with on_a_socket(port) as url:
+        assert main(["board", "info", url]) == 0
+    assert "this is the NIC that `lanai build --board ulx3s-85f` builds" in capsys.readouterr().out
 
 
 def test_the_pins_of_a_cable(capsys):
