@@ -11,6 +11,8 @@ from .messages import RECEIPT_BYTES
 from .packets import Atomic, Op, Status, conditional
 from .tables import EXPOSURES, FLAG_BYTES, FlagWord
 
+FIFO_LEAD, FLAG_LEAD = 3, 1  # slots in which a question stands before the work that it is about is offered
+
 
 class Kind(enum.Enum, shape=2):
     """The kind of an access to host memory."""
@@ -52,11 +54,9 @@ class AccessDone(data.Struct):
 
 
 class FifoQuestion(data.Struct):
-    """The FIFO at `offset` of `exposure`, a number of the NIC's, for a record with `length` bytes. With `asked` a
-    packet is being taken that may be for it. The record may go to a FIFO that refuses (`retry`), or to none
-    (`barred`)."""
+    """The FIFO at `offset` of `exposure`, a number of the NIC's, for a record with `length` bytes. The record may go
+    to a FIFO that refuses (`retry`), or to none (`barred`)."""
 
-    asked: 1
     exposure: 8
     offset: 32
     length: LENGTH_BITS
@@ -98,7 +98,6 @@ def of_fifo(m, question, packet, marked):
     first of its exposure, and takes it if there is room."""
     first, size = packet.first, packet.size
     m.d.comb += [
-        question.asked.eq(1),
         question.exposure.eq(packet.target.exposure),
         question.offset.eq(packet.offset),
         question.length.eq(size.length),
@@ -119,11 +118,6 @@ def of_reply(m, work, entry):
         work.offset.eq(entry.local_offset),
         work.length.eq(entry.length),
     ]
-
-
-def flag_of(work):
-    """The command buffer of whose command `work` is the end."""
-    return Cat((work.offset // FLAG_BYTES)[:COMMAND_BITS], work.owner)[:BUFFER_BITS]
 
 
 def of_end(m, work, oldest):

@@ -28,6 +28,7 @@ from .sender import PacketSender
 from .sequencer import Sequencer
 from .server import PacketServer
 from .streams import word_bits
+from .timed import join
 
 SENDER, SERVER = 0, 1  # ports of the lookup, the burst arbiter and the command words
 
@@ -176,8 +177,9 @@ class RemoteAdapter(NicBlock):
         wiring.connect(m, host.started, self.cutter.i)
         self._connect_stores(m)
         wiring.connect(m, sequencer.send, sender.send)
-        wiring.connect(m, sender.sent, sequencer.sent)
-        wiring.connect(m, server.answered, sequencer.answered)
+        join(m, sender.sent, sequencer.sent)
+        join(m, server.answered, sequencer.answered)
+        join(m, ends.flag_of, server.flag_of)
         wiring.connect(m, self.cutter.head, host.head)
         wiring.connect(m, sender.words, host.read_0)
         wiring.connect(m, ends.command, host.read_1)

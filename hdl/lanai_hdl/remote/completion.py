@@ -4,7 +4,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .access_work import AccessWork, of_end
+from .access_work import FLAG_LEAD, AccessWork, of_end
 from .cleared_memory import ClearedMemory
 from .collect_parts import Loss
 from .command_queue import BUFFER_BITS, COMMAND_BITS
@@ -13,6 +13,7 @@ from .host_side import CommandRead
 from .packets import Op, Status
 from .parameters import RemoteParameters
 from .tables import START, TAG_BITS
+from .timed import Ahead
 
 
 class Completion(wiring.Component):
@@ -28,6 +29,7 @@ class Completion(wiring.Component):
     owner : ``In``, a process; failing : ``Out(1)``, of the requests of its oldest command one has been refused;
         within the slot
     serve : ``In(1)``
+    flag_of : ``Out(Ahead)``, of the mover: the buffer of `oldest`, which has ended before it is served
     flag : ``Out(stream)`` of `AccessWork`, offered in the slot of `serve` and until it is taken, which is when it has
         ended. Its payload stands before: that of the oldest request.
     answered_store : ``Out(1)``, the stores of request `oldest` have ended; answered_load : the load. With
@@ -49,6 +51,7 @@ class Completion(wiring.Component):
                 "owner": In(range(max(config.processes, 2))),  # not `process`: a class in SystemVerilog
                 "failing": Out(1),
                 "serve": In(1),
+                "flag_of": Out(Ahead(BUFFER_BITS, FLAG_LEAD)),
                 "flag": Out(stream.Signature(AccessWork)),
                 "answered_store": Out(1),
                 "answered_load": Out(1),
@@ -68,6 +71,7 @@ class Completion(wiring.Component):
         oldest, flag, flags, flagging = self.oldest, self.flag, Signal(), Signal()
         of_end(m, flag.payload, oldest)
         m.d.comb += [
+            self.flag_of.value.eq(oldest.buffer),
             self.freed.eq(oldest.buffer),
             self.command.buffer.eq(oldest.buffer),
             self.command.field.eq(START),

@@ -5,7 +5,7 @@ from amaranth.lib import enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
-from .access_work import AccessDone, AccessWork, FifoQuestion, Kind, Result
+from .access_work import FIFO_LEAD, FLAG_LEAD, AccessDone, AccessWork, FifoQuestion, Kind, Result
 from .atomics import AtomicUnit, FoundNumber
 from .bounded_burst import BoundedBurst
 from .command_queue import BUFFER_BITS
@@ -16,6 +16,7 @@ from .lookup_port import OFFSET_BITS, LookupPort
 from .packets import WIDE_BYTES, Status
 from .parameters import RemoteParameters
 from .tables import FLAG_AT, FLAG_BYTES, RESULT_AT, WIDE_RESULT_AT
+from .timed import Ahead
 from .write_data import WriteData
 
 
@@ -43,10 +44,11 @@ class Mover(wiring.Component):
     o : ``Out(stream)``, always ready, of `AccessDone`: the work that is taken in this slot was carried out, or
         refused. `o.payload.status` is OK at all other times but while a work is carried out.
     words : ``In(stream)``, always valid: the words of a packet from the first one that is written on
-    fifo : ``In(FifoQuestion)``. It stands three slots before an APPEND is offered, and until that is taken.
+    fifo : ``In(Ahead)``, a `FifoQuestion` about the next APPEND; takes : ``In(1)``, a packet is being taken that may
+        be one
     changed : ``In(1)``, a page or an exposure of any process is written
     result, keep : ``In``, the result of an ATOMIC is kept for the flag of its command; not while a FLAG is offered
-    flag_of : ``In``, the command whose flag is written next. It stands a slot before that is offered.
+    flag_of : ``In(Ahead)``, the command whose flag is written next
     lookup, bus : its ways to host memory
     atomic : ``Out(1)``, a slot's event: a number is changed
     tells, told, own : ``In``, with `config.match_cells`: a FLAG is a receipt, with `told` before it; DATA are for a
@@ -62,11 +64,12 @@ class Mover(wiring.Component):
                 "wanted": In(1),
                 "o": Out(stream.Signature(AccessDone, always_ready=True)),
                 "words": In(stream.Signature(32, always_valid=True)),
-                "fifo": In(FifoQuestion),
+                "fifo": In(Ahead(FifoQuestion, FIFO_LEAD)),
+                "takes": In(1),
                 "changed": In(1),
                 "result": In(Result),
                 "keep": In(1),
-                "flag_of": In(BUFFER_BITS),
+                "flag_of": In(Ahead(BUFFER_BITS, FLAG_LEAD)),
                 "lookup": Out(LookupPort()),
                 "bus": Out(BurstPort()),
                 "atomic": Out(1),
@@ -131,18 +134,18 @@ class Mover(wiring.Component):
                 m.d.comb += write_data.result.eq(self.told)
         with m.If(self.keep):
             m.d.sync += [self._kept.eq(self.result), self._held.eq(1)]
-        m.d.sync += self._returns.eq(self._held & (self._kept.buffer == self.flag_of) & ~self.keep)
+        m.d.sync += self._returns.eq(self._held & (self._kept.buffer == self.flag_of.value) & ~self.keep)
 
     def _connect_fifo(self, m):
         """The FIFO of an APPEND, from its control words to what becomes of them."""
-        fifo, append, words = self.fifo, self._append, self._fifo_words
+        fifo, append, words = self.fifo.value, self._append, self._fifo_words
         m.d.comb += [
             words.exposure.eq(fifo.exposure),
             words.offset.eq(fifo.offset),
             words.field.eq(len(CONTROL_FIELDS) - 1 - self._left),
             words.word.eq(self.bus.read.payload.data),
             words.new_tail.eq(append.new_tail),
-            words.begin.eq(~fifo.asked),
+            words.begin.eq(~self.takes),
             append.tail.eq(words.tail),
             append.head.eq(words.head),
             append.ring.eq(words.ring),

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..fields import layout
+from .access_work import FIFO_LEAD
 from .fifo import RECORD_HEADER
 from .groups import VALUE_BYTES
 from .messages import HEADER_BYTES
@@ -78,8 +79,8 @@ class Parse(wiring.Component):
     holds : ``In(1)``, no packet is offered in the next slot
     rests : ``Out(1)``, no packet is taken or offered
     o : ``Out(stream)`` of `Packet`. It stays as it is until it is taken, which is when it has been served, so nothing
-        has a copy of it. Each of its words stands from the slot on after it has come; the fourth of a packet that
-        `appends`, three slots before that is offered.
+        has a copy of it. Each of its words stands from the slot on after it has come; the fourth of a sound one that
+        `appends`, `FIFO_LEAD` slots before that is offered.
     data, at : ``Out(stream)``, always valid: the words from the first one on that may be written to memory, or from
         word `word_at` on after it `rewinds`; `at` is the number of the one that is offered
     """
@@ -148,9 +149,9 @@ class Parse(wiring.Component):
 
     def _settle(self, m, arrived):
         """Return 1 if the answers for the FIFO of a packet that appends are valid in the next slot: its offset was
-        taken three slots ago, or before."""
-        offset_taken, before = (arrived >= REQUEST_WORDS) & (arrived <= MOST_WORDS), Signal(2)
-        m.d.sync += before.eq(Mux(offset_taken, Cat(1, before[0]), 0))
+        taken `FIFO_LEAD` slots ago, or before."""
+        offset_taken, before = (arrived >= REQUEST_WORDS) & (arrived <= MOST_WORDS), Signal(FIFO_LEAD - 1)
+        m.d.sync += before.eq(Mux(offset_taken, Cat(1, before[:-1]), 0))
         return offset_taken & before.all()
 
     def _take(self, m, arrived):

@@ -50,7 +50,7 @@ class PacketSender(wiring.Component):
             {
                 "replies": In(stream.Signature(reply_shape(config))),
                 "send": In(stream.Signature(INDEX_BITS)),
-                "sent": Out(EntryRead(config)),
+                "sent": Out(EntryRead(config, 1)),
                 "void": Out(1),
                 "void_status": Out(Status),
                 "voided": In(1),

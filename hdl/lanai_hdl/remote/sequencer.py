@@ -10,16 +10,17 @@ from .cleared_memory import ClearedMemory
 from .entries import new_entry_shape, request_shape
 from .packets import WINDOW, Op, Status, relaxed
 from .parameters import RemoteParameters
+from .timed import Timed
 
 INDEX_BITS = (WINDOW - 1).bit_length()
 
 
-class EntryRead(wiring.Signature):
-    """Looks at entry `index`: `entry` stands within the slot, or in the next one. `open`, within the
-    slot: it is in use and not answered yet."""
+class EntryRead(Timed):
+    """Looks at entry `index`: `entry` stands so many slots later, 0 or 1. `open`, within the slot: it is in use and
+    not answered yet."""
 
-    def __init__(self, config: RemoteParameters):
-        super().__init__({"index": Out(INDEX_BITS), "entry": In(request_shape(config)), "open": In(1)})
+    def __init__(self, config: RemoteParameters, slots: int):
+        super().__init__({"index": Out(INDEX_BITS), "entry": In(request_shape(config)), "open": In(1)}, slots)
 
 
 class Sequencer(wiring.Component):
@@ -45,9 +46,8 @@ class Sequencer(wiring.Component):
     -------
     i : ``In(stream)``, a new request
     send : ``Out(stream)``, the index of the next request to send
-    sent : ``In(EntryRead)``, for who sends, in the next slot
-    answered : ``In(EntryRead)``, for who takes replies, within the slot; `resolve` ends entry
-        `answered.index` with `resolution`
+    sent : ``In(EntryRead)``, for who sends
+    answered : ``In(EntryRead)``, for who takes replies; `resolve` ends entry `answered.index` with `resolution`
     answered_run : ``Out``, with `config.quiet`: of how many QUIET requests to its peer entry `answered.index`
         is right behind
     oldest_answered : ``In``, with `config.quiet`: the sequence number whose answer is next of the peer of `oldest`
@@ -71,8 +71,8 @@ class Sequencer(wiring.Component):
             {
                 "i": In(stream.Signature(new_entry_shape(config))),
                 "send": Out(stream.Signature(INDEX_BITS)),
-                "sent": In(EntryRead(config)),
-                "answered": In(EntryRead(config)),
+                "sent": In(EntryRead(config, 1)),
+                "answered": In(EntryRead(config, 0)),
                 **({"answered_run": Out(INDEX_BITS), "oldest_answered": In(16)} if config.quiet else {}),
                 "resolve": In(1),
                 "resolution": In(Status),
@@ -132,8 +132,8 @@ class Sequencer(wiring.Component):
         ]
         self._admit(m, writes, sequences, head, done, void, status, room, empty)
         self._oldest(m, entries, tail, done, status, gone, empty)
-        reads = requests.read_port(), entries.read_port(domain="comb")
-        for name, port, read in zip(("sent", "answered"), (self.sent, self.answered), reads, strict=True):
+        for name, port in (("sent", self.sent), ("answered", self.answered)):
+            read = requests.read_port() if port.signature.slots else entries.read_port(domain="comb")
             self._look(m, read, name, port, level, tail, done)
         at = send[:INDEX_BITS]
         skip = done.bit_select(at, 1)

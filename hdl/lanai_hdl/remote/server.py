@@ -5,8 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..host_bus.ports import BurstPort
-from .access_work import AccessWork, flag_of, of_group_end
+from .access_work import FLAG_LEAD, AccessWork, of_group_end
 from .collect_parts import Contribution, GroupEnd
+from .command_queue import BUFFER_BITS
 from .entries import reply_shape
 from .links import LinkPort
 from .lookup_port import LookupPort
@@ -19,6 +20,7 @@ from .packets import BOOT_BITS, SESSION_BITS, Status
 from .parameters import RemoteParameters
 from .parse import Parse
 from .sequencer import INDEX_BITS, EntryRead
+from .timed import Ahead, join
 from .transport import EVENTS as TRANSPORT_EVENTS
 from .transport import Transport
 
@@ -43,7 +45,7 @@ class PacketServer(wiring.Component):
     replies, answered, answered_run, resolve, resolution, left, left_peer, links, own_session, own_boot, enable,
         loaded : of `Transport`
     ended : of `Sequencer`
-    serve_end, flag : of `Completion`
+    serve_end, flag_of, flag : of `Completion`
     slots : of `MatchStage`, with `config.match_cells`
     contribution, allowed, arrives, group_ended : of `Collect`, with `config.groups`
     changed : ``In(1)``, a page or an exposure of any process is written
@@ -64,7 +66,7 @@ class PacketServer(wiring.Component):
                 "bus": Out(BurstPort()),
                 "replies": Out(stream.Signature(reply_shape(config))),
                 **(group_members() if config.groups else {}),
-                "answered": Out(EntryRead(config)),
+                "answered": Out(EntryRead(config, 0)),
                 **({"answered_run": In(INDEX_BITS)} if config.quiet else {}),
                 "resolve": Out(1),
                 "resolution": Out(Status),
@@ -75,6 +77,7 @@ class PacketServer(wiring.Component):
                 "own_session": In(SESSION_BITS),
                 "own_boot": In(BOOT_BITS),
                 "serve_end": Out(1),
+                "flag_of": In(Ahead(BUFFER_BITS, FLAG_LEAD)),
                 "flag": In(stream.Signature(AccessWork)),
                 "loaded": Out(32),
                 "enable": In(1),
@@ -158,7 +161,8 @@ class PacketServer(wiring.Component):
             m.d.comb += getattr(transport, name).eq(getattr(self, name))
         for name in ("release", "resolve", "resolution", "left", "left_peer", "loaded", *TRANSPORT_EVENTS):
             m.d.comb += getattr(self, name).eq(getattr(transport, name))
-        for name in ("replies", "answered", "links"):
+        join(m, transport.answered, wiring.flipped(self.answered))
+        for name in ("replies", "links"):
             wiring.connect(m, getattr(transport, name), wiring.flipped(getattr(self, name)))
         m.d.comb += [
             self.index.eq(parse.index),
@@ -176,6 +180,8 @@ class PacketServer(wiring.Component):
         wiring.connect(m, mover.lookup, wiring.flipped(self.lookup))
         wiring.connect(m, mover.bus, wiring.flipped(self.bus))
         wiring.connect(m, parse.data, mover.words)
+        join(m, transport.fifo, mover.fifo)
+        join(m, wiring.flipped(self.flag_of), mover.flag_of)
         m.d.comb += [
             mover.i.valid.eq(transport.work.valid | (self.flag.valid & self._flags)),
             mover.i.payload.eq(Mux(others, self.flag.payload, transport.work.payload)),
@@ -183,12 +189,10 @@ class PacketServer(wiring.Component):
             mover.wanted.eq(others | transport.wanted),
             transport.work.ready.eq(mover.i.ready),
             self.flag.ready.eq(mover.i.ready & self._flags),
-            mover.fifo.eq(transport.fifo),
-            mover.fifo.asked.eq(~parse.rests),
+            mover.takes.eq(~parse.rests),
             mover.changed.eq(self.changed),
             mover.result.eq(transport.result),
             mover.keep.eq(transport.keep),
-            mover.flag_of.eq(flag_of(self.flag.payload)),
             done.valid.eq(mover.o.valid),
             done.payload.eq(mover.o.payload),
             self.atomic.eq(mover.atomic),

@@ -4,7 +4,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .access_work import AccessDone, AccessWork, FifoQuestion, Result, of_fifo, of_reply, of_request
+from .access_work import FIFO_LEAD, AccessDone, AccessWork, FifoQuestion, Result, of_fifo, of_reply, of_request
 from .entries import reply_shape
 from .links import LinkPort
 from .lookup_port import LENGTH_BITS
@@ -13,6 +13,7 @@ from .parameters import RemoteParameters
 from .parse import Packet
 from .receive_order import Place, ReceiveOrder
 from .sequencer import INDEX_BITS, EntryRead
+from .timed import Ahead
 
 EVENTS = ("served", "refused", "duplicate", "ahead", "stale", "malformed", "no_room", "signalled")
 
@@ -57,14 +58,14 @@ class Transport(wiring.Component):
                 "work": Out(stream.Signature(AccessWork)),
                 "judged": Out(1),
                 "wanted": Out(1),
-                "fifo": Out(FifoQuestion),
+                "fifo": Out(Ahead(FifoQuestion, FIFO_LEAD)),
                 "result": Out(Result),
                 "keep": Out(1),
                 "sends": Out(1),
                 "collects": Out(1),
                 "done": In(stream.Signature(AccessDone, always_ready=True)),
                 "replies": Out(stream.Signature(reply_shape(config))),
-                "answered": Out(EntryRead(config)),
+                "answered": Out(EntryRead(config, 0)),
                 **({"answered_run": In(INDEX_BITS)} if config.quiet else {}),
                 "resolve": Out(1),
                 "resolution": Out(Status),
@@ -166,7 +167,7 @@ class Transport(wiring.Component):
             of_reply(m, self.work.payload, entry)
         with m.Else():
             of_request(m, self.work.payload, packet)
-        of_fifo(m, self.fifo, packet, self.order.marked)
+        of_fifo(m, self.fifo.value, packet, self.order.marked)
         m.d.comb += [
             self.result.buffer.eq(entry.buffer),
             self.result.wide.eq(entry.length == WIDE_BYTES),

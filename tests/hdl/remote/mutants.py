@@ -242,7 +242,7 @@ PROTECTION = [
     Mutant(
         "a command that is refused brings the result of another",
         "mover.py",
-        "self._held & (self._kept.buffer == self.flag_of)",
+        "self._held & (self._kept.buffer == self.flag_of.value)",
         "self._held",
         "test_mover.py::test_a_result_goes_with_the_flag_of_its_command_alone",
     ),
@@ -782,6 +782,13 @@ MOVING = [
         " & ~self.order.catching_up",
         "",
         "test_relaxed.py::test_an_adapter_whose_receiver_still_catches_up_is_not_idle",
+    ),
+    Mutant(
+        "a FIFO is asked for before its answer stands",
+        "parse.py",
+        "return offset_taken & before.all()",
+        "return offset_taken",
+        "test_parse.py::test_what_is_offered_stays_and_a_question_about_a_fifo_has_stood",
     ),
 ]
 COLLECT = "test_collect.py"

@@ -105,7 +105,9 @@ class Scene:
         """Offer a work until it is taken. Return its end: None if it brings none."""
         dut, self.at = self.dut, 0
         context.set(dut.i.payload, fields)
-        context.set(dut.flag_of, fields.get("owner", 0) << COMMAND_BITS | fields.get("offset", 0) // FLAG_BYTES % 8)
+        context.set(
+            dut.flag_of.value, fields.get("owner", 0) << COMMAND_BITS | fields.get("offset", 0) // FLAG_BYTES % 8
+        )
         await context.tick()
         context.set(dut.i.valid, 1)
         await context.tick()
@@ -231,7 +233,7 @@ def test_a_receipt_leaves_the_result_to_its_command():
         told = 0x1234_5678_9ABC_DEF0
         context.set(scene.dut.tells, 1)
         context.set(scene.dut.told, told)
-        context.set(scene.dut.flag_of, 2)
+        context.set(scene.dut.flag_of.value, 2)
         await scene.carry_out(context, **flag, offset=2 * FLAG_BYTES)
         context.set(scene.dut.tells, 0)
         at = FLAGS * SPAN + 2 * FLAG_BYTES
@@ -295,13 +297,14 @@ class NoninterferenceSpec(wiring.Component):
             return Value.cast(get(one)), Value.cast(get(other))
 
         work = {name: both(lambda mover, name=name: mover.i.payload[name]) for name, _ in Layout.cast(AccessWork)}
-        control = ("judged", "wanted", "fifo", "changed", "keep", "flag_of")
+        control = ("judged", "wanted", "takes", "changed", "keep")
         if self.config.match_cells:
             control = (*control, "tells", "told", "own")
         answers = ("done", "status", "address", "little", "signals")
         return {
             **work,
             **{name: both(lambda mover, name=name: getattr(mover, name)) for name in control},
+            **{name: both(lambda mover, name=name: getattr(mover, name).value) for name in ("fifo", "flag_of")},
             **{f"lookup {name}": both(lambda mover, name=name: getattr(mover.lookup, name)) for name in answers},
             "valid": both(lambda mover: mover.i.valid),
             "words": both(lambda mover: mover.words.payload),
@@ -337,10 +340,10 @@ class NoninterferenceSpec(wiring.Component):
             yield [get(mover) for mover in movers]
 
     def _assume_contract(self, m, mover):
-        offered, before, flag_of = Signal(), Signal(AccessWork), Signal.like(mover.flag_of)
+        offered, before, flag_of = Signal(), Signal(AccessWork), Signal.like(mover.flag_of.value)
         work = mover.i.payload
         flags = mover.i.valid & (work.kind == Kind.FLAG)
-        m.d.sync += [offered.eq(mover.i.valid & ~mover.i.ready), before.eq(work), flag_of.eq(mover.flag_of)]
+        m.d.sync += [offered.eq(mover.i.valid & ~mover.i.ready), before.eq(work), flag_of.eq(mover.flag_of.value)]
         if self.config.match_cells:
             told = Signal(2)
             m.d.sync += told.eq(Cat(mover.tells, mover.own))
@@ -350,7 +353,7 @@ class NoninterferenceSpec(wiring.Component):
         m.d.comb += [
             Assume(~bus.written | unanswered.any()),
             Assume(~offered | (mover.i.valid & (work.as_value() == before.as_value()))),
-            Assume(~flags | ((flag_of == mover.flag_of) & (flag_of >> COMMAND_BITS == work.owner))),
+            Assume(~flags | ((flag_of == mover.flag_of.value) & (flag_of >> COMMAND_BITS == work.owner))),
             Assume(~(flags & mover.keep)),
             Assume(mover.lookup.address % PAGE_SIZE == mover.lookup.offset % PAGE_SIZE),
         ]
