@@ -17,6 +17,7 @@ from .sources import (
     Choice,
     Output,
     Row,
+    Runs,
     Source,
     Wire,
     cut,
@@ -126,12 +127,24 @@ class Values:
         if found is None:
             found = frozenset()
             for port in SUMS[source.cell.kind]:
-                for one, low, width in self.netlist.resolved(source.cell.ports[port]):
+                for one, low, width in self._summands(source.cell.ports[port]):
                     inner = self._sum(one) if width == 1 else frozenset[Leaf]()
                     for bit in range(width):
                         found ^= inner or self._leaf(one, low + bit if one else low >> bit & 1)
             self._sums[source] = found
         return found
+
+    def _summands(self, bits: Bits) -> Runs:
+        """What drives these bits, for their sum: of a word under a constant mask, the bits that it lets through."""
+        parts, total = self.netlist.resolved(bits), width_of(bits)
+        source = parts[0][0] if len(parts) == 1 else None
+        if not isinstance(source, Output) or source.cell.kind != "$and" or source.width != total:
+            return parts
+        word, masks = source.cell.ports["A"], self.netlist.resolved(source.cell.ports["B"])
+        if len(masks) != 1 or masks[0][0] is not None or min(width_of(word), masks[0][2]) < total:
+            return parts
+        through = (cut(word, bit, 1) for bit in range(total) if masks[0][1] >> bit & 1)
+        return self.netlist.resolved([one for part in through for one in part])
 
     def _leaf(self, source: Source | None, low: int) -> frozenset[Leaf]:
         """One bit. Bits of equal values are the same."""
@@ -152,11 +165,16 @@ class Values:
             rows = [0]
             for column in columns:
                 rows += [row ^ column for row in rows]
-            index = ""
-            for place, (value, width, low) in enumerate(some):
-                bit = code.zext(code.slice(value, width, low, 1), 1, 64)
-                bit = code.op(f"shl i64 {bit}, {place}") if place else bit
-                index = code.op(f"or i64 {index}, {bit}") if index else bit
+            index, place = "", 0
+            while place < len(some):
+                value, width, low = some[place]
+                size = 1  # bits of one value in a row
+                while some[place + size : place + size + 1] == [(value, width, low + size)]:
+                    size += 1
+                part = code.zext(code.slice(value, width, low, size), size, 64)
+                part = code.op(f"shl i64 {part}, {place}") if place else part
+                index = code.op(f"or i64 {index}, {part}") if index else part
+                place += size
             at = code.op(f"getelementptr i{total}, ptr {code.table(total, rows)}, i64 {index}")
             result = code.op(f"xor i{total} {code.op(f'load i{total}, ptr {at}')}, {result}")
         return result
