@@ -14,6 +14,7 @@ import pytest
 from lanai_firmware import building, cache, cache_upkeep, package_images
 from lanai_firmware.building import Work, step
 from lanai_firmware.cache_upkeep import stored
+from lanai_firmware.compiler.program import Program
 from lanai_hdl.errors import UserError
 
 STEPS = {"reading": 1.0, "compiling": 3.0, "linking": 1.0}
@@ -343,11 +344,12 @@ PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 def test_a_version_that_is_too_old_is_refused_in_one_line(version, old, monkeypatch):
     monkeypatch.setattr(package_images.llvmlite, "__version__", version)
     if old:
-        with pytest.raises(UserError) as raised:
-            package_images.llvm_version()
-        assert str(raised.value) == (
-            "llvmlite 0.46.9 is too old to compile with; write: pip install --upgrade 'llvmlite>=0.47'"
-        )
+        for uses in (package_images.llvm_version, Program([]).lower):
+            with pytest.raises(UserError) as raised:
+                uses()
+            assert str(raised.value) == (
+                "llvmlite 0.46.9 is too old to compile with; write: pip install --upgrade 'llvmlite>=0.47'"
+            )
     else:
         assert package_images.llvm_version() == version
 

@@ -70,6 +70,13 @@ def test_doctor_names_the_remedy_of_each_missing_part(monkeypatch, capsys):
         assert f"{part.name} missing {part.without} {part.remedy} " in said
 
 
+def test_doctor_tells_of_an_llvmlite_that_is_too_old(monkeypatch):
+    monkeypatch.setattr("llvmlite.__version__", "0.44.0")
+    [part] = [one for one in doctor.PARTS if "llvmlite" in one.name]
+    found, why = doctor.look(part)
+    assert (found, why.partition(";")[0]) == (None, "missing: llvmlite 0.44.0 is too old to compile with")
+
+
 def broken(tmp_path, name):
     program = tmp_path / name
     program.write_text("#!/bin/sh\necho cannot execute the compiler proper >&2\nexit 1\n")

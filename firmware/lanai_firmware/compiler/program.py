@@ -14,6 +14,7 @@ from ..graph import components
 from ..image import Site
 from ..lang.functions import Function
 from ..lang.types import alignof, names_in, sizeof
+from ..package_images import llvm_version
 from .debug import DebugInfo
 from .lowering.emitter import ir_type
 from .lowering.function import lower_function
@@ -80,6 +81,7 @@ class Program:
 
     def lower(self) -> ir.Module:
         """The IR of the program."""
+        llvm_version()  # an llvmlite that is too old builds other types
         self.check()
         for name, source in self.sources.items():
             self.functions[name] = self.ir_function(name, source.function)

