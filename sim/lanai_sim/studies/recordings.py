@@ -135,6 +135,7 @@ RECORDINGS = {
         _job(PING_PONG, 2, "mbcf", nic=lanai41().but(**LOW | {"max_burst": 2048}, blocks=ADAPTER)), 0
     ),
     "adapter_high": Recording(_job(PING_PONG, 2, "mbcf", nic=lanai41().but(**HIGH, blocks=ADAPTER)), 1),
+    "lanai2": Recording(_job(PING_PONG, 2, "lanai2"), 1),
     "messages": Recording(_job(MESSAGES.format(turns=100), 2, "mpi-np"), 1),
     "messages_ccu": Recording(_job(MESSAGES.format(turns=40), 2, "ccu"), 1),
     "messages_t3d": Recording(_job(MESSAGES.format(turns=100), 2, "t3d"), 1),
