@@ -1,10 +1,14 @@
 """The outcome of each test of one suite that is run on ranks."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from lanai_host.errors import UserError
 from lanai_sim.pytest_plugin.bench import ranges
@@ -174,7 +178,7 @@ def test_ranges():
     assert ranges({1, 2, 3, 5, 8, 7}) == "1-3, 5, 7-8"
 
 
-# docs/testing.md: the failure that it shows is what pytest prints.
+# docs/testing.md: the failure that it shows is what pytest prints, and its workflows do what they should.
 
 PAGE = Path(__file__).parents[3] / "docs" / "testing.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
@@ -193,3 +197,58 @@ def test_the_failure_is_as_shown(tmp_path, request):
         PAGE.write_text(text[: shown.start(2)] + printed + text[shown.end(2) :])
     else:
         assert printed == shown[2]
+
+
+PROJECT = """
+import pytest
+from mpi4py import MPI
+
+@pytest.mark.parallel(2)
+def test_two():
+    assert MPI.COMM_WORLD.size == 2
+
+@pytest.mark.mpi
+def test_any(comm):
+    assert comm.allreduce(1) == comm.size
+"""
+
+
+def job(workflow):
+    """The commands of a workflow's job, the variables that it sets, and the folder that its cache keeps."""
+    [one] = [found for name, found in workflow.get("jobs", workflow).items() if name == "ranks"]
+    if "script" in one:
+        return one["script"], one["variables"], one["cache"]["paths"][0]
+    caches = [step["with"]["path"] for step in one["steps"] if step.get("uses", "").startswith("actions/cache@")]
+    return [step["run"] for step in one["steps"] if "run" in step], {}, caches[0]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("number", [0, 1], ids=["github", "gitlab"])
+def test_a_workflow_runs_as_written_and_its_cache_spares_all_builds(number, tmp_path):
+    """The packages that its first command installs are here already."""
+    written = [block[2] for block in FENCE.finditer(PAGE.read_text()) if block[1] == "yaml"][number]
+    (install, *commands), variables, kept = job(yaml.safe_load(written))
+    assert re.match(r"pip install 'openlanai\[mpi4py\]' pytest( |$)", install)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "test_it.py").write_text(PROJECT)
+    hidden = ("LANAI_CACHE", "XDG_CACHE_HOME", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment |= {"HOME": str(tmp_path / "home"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment |= {name: value.replace("$CI_PROJECT_DIR", str(folder)) for name, value in variables.items()}
+    cache = (folder / kept.replace("~", environment["HOME"])).resolve()
+
+    def run():
+        said = ""
+        for command in commands:
+            shell = ["bash", "-e", "-c", command]
+            done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            said += done.stdout
+        return said, {path.relative_to(cache) for path in cache.glob("*/??/*")}
+
+    cold, built = run()
+    assert "ideal: ready" in cold
+    assert " passed" in cold
+    assert len(built) >= 3
+    assert run()[1] == built
