@@ -75,11 +75,13 @@ class Work:
         return _seconds(time.monotonic() - self._first)
 
     def left(self) -> float:
-        """Seconds; 0 if it takes longer than usual."""
+        """Seconds; 0 while a step takes longer than usual, as nothing then says how long the others will."""
         names = list(self.steps)
         known = sum(self.steps[name] for name in self._spent)
         rate = sum(self._spent.values()) / known if known else 1.0
-        here = max(0.0, self.steps[self.current] * rate - (time.monotonic() - self._began))
+        here = self.steps[self.current] * rate - (time.monotonic() - self._began)
+        if here <= 0:
+            return 0.0
         return here + rate * sum(self.steps[name] for name in names[names.index(self.current) + 1 :])
 
 

@@ -87,6 +87,8 @@ def test_a_work_within_another_adds_to_its_line(capsys):
 def test_what_takes_longer_than_usual_promises_nothing(capsys):
     said = said_of(capsys, Work("the NICs", "", {"first": 0.0}, "booting", "booted"), 0.1)
     assert said == "lanai: booting the NICs: 1 s so far\nlanai: booted the NICs in 1 s\n"
+    said = said_of(capsys, Work("the NICs", "", {"first": 0.01, "second": 9.0}), 0.1).splitlines()
+    assert said[0] == "lanai: building the NICs: step 1 of 2, 1 s so far: first"  # not of the second's time alone
 
 
 @pytest.mark.usefixtures("impatient")
