@@ -25,7 +25,7 @@ from lanai_hdl.remote.tables import (
     command_at,
 )
 
-from ..bus.base import Bus, HostBuffer, KnownLook, Watched
+from ..bus.base import Bus, HostBuffer, KnownPoll, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
 from .operation import RemoteOperation, Token
@@ -187,17 +187,17 @@ class Commands:
         """Begin a command that moves nothing, for its flag."""
         self._closing = self.start(Command(Op.WRITE, Token(0, 0, 0, 0, 0), 0, 0), "the end of records")
 
-    def known_look(self, watched: Sequence[Watched], picoseconds: int, *, first: bool) -> KnownLook:
+    def known_poll(self, watched: Sequence[Watched], picoseconds: int, *, first: bool) -> KnownPoll:
         """A poll of `watched`, with the word of this object's `watched` among them, that takes so long. Where one
-        command is under way, it may end well: then call `note` before `take_ended`. `first` as `KnownLook` has it.
+        command is under way, it may end well: then call `note` before `take_ended`. `first` as `KnownPoll` has it.
         """
         if len(self._running) == 1 and len(watched) > 1:
             ((buffer, oldest),) = self._running.items()
             at = FLAG_BYTES * buffer + FLAG_AT
             for place, one in enumerate(watched):
                 if one.offset == at and one.buffer is self._flags and one.seen == oldest.flag:
-                    return KnownLook(picoseconds, place, ended_well(oldest.tag), self._end_price, first)
-        return KnownLook(picoseconds, first=first)
+                    return KnownPoll(picoseconds, place, ended_well(oldest.tag), self._end_price, first)
+        return KnownPoll(picoseconds, first=first)
 
     def note(self) -> None:
         """The end of the oldest command has been seen and paid for."""

@@ -8,7 +8,7 @@ from lanai_hdl.remote.packets import Op
 from lanai_hdl.remote.tables import COMMANDS
 
 from .. import process_memory
-from ..bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Watched
+from ..bus.base import PAGE_SIZE, Bus, HostBuffer, KnownPoll, Watched
 from ..host_model.meter import Meter
 from ..remote import Access
 from .aperture import ApertureAccess
@@ -78,9 +78,9 @@ class OpenedAdapter:
         """For one more user of the command buffers."""
         return CommandShare(self._commands, self._owners)
 
-    def known_look(self, watched: Sequence[Watched], picoseconds: int, *, first: bool = True) -> KnownLook:
-        """`Commands.known_look`, of all users' commands."""
-        return self._commands.known_look(watched, picoseconds, first=first)
+    def known_poll(self, watched: Sequence[Watched], picoseconds: int, *, first: bool = True) -> KnownPoll:
+        """`Commands.known_poll`, of all users' commands."""
+        return self._commands.known_poll(watched, picoseconds, first=first)
 
     def note(self) -> None:
         """The end of the oldest command has been seen and paid for."""

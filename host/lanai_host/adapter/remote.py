@@ -13,7 +13,7 @@ from lanai_hdl.remote.packets import Atomic as Kind
 
 from .. import process_memory as memory
 from ..body import Body
-from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, KnownLook, Pinned, Watched
+from ..bus.base import PAGE_SIZE, Bus, BusError, HostBuffer, KnownPoll, Pinned, Watched
 from ..config import HostCost
 from ..host_model.meter import Meter
 from ..operation import DeviceError, Operation
@@ -168,12 +168,12 @@ class AdapterRemote(Remote):
         """Nothing is under way."""
         return self._moving.idle
 
-    def known_look(self, watched: Sequence[Watched], picoseconds: int) -> KnownLook | None:
+    def known_poll(self, watched: Sequence[Watched], picoseconds: int) -> KnownPoll | None:
         """Return how `watched` may change while this rank only waits, where a poll takes so long: by the good end of
         the one command under way, from which nothing follows. None if that is not so. Call `note` for a word noted."""
         if not self._moving.settled:
             return None
-        look = self._adapter.known_look(watched, picoseconds, first=False)
+        look = self._adapter.known_poll(watched, picoseconds, first=False)
         return None if look.place < 0 else look
 
     def note(self) -> bool:

@@ -73,7 +73,7 @@ class Watched(NamedTuple):
         return self.buffer.view[self.offset : self.offset + len(self.seen)]
 
 
-class KnownLook(NamedTuple):
+class KnownPoll(NamedTuple):
     """A poll of some words that takes time and, if none of them has changed, does nothing else.
 
     Members:
@@ -99,7 +99,7 @@ class Slept(NamedTuple):
 
     Members:
         waited: the process had to wait for a change.
-        noted: the word at `KnownLook.place` has changed, and the time for noting it has passed.
+        noted: the word at `KnownPoll.place` has changed, and the time for noting it has passed.
         changed: another word has changed, one that is decisive if any is. If not, the time was up.
         polls: polls that did nothing.
     """
@@ -193,7 +193,7 @@ class Bus(ABC):
         self.elapse(0)
 
     def look_and_wait(
-        self, watched: Sequence[Watched], look: KnownLook, why: Wait | None = None, timeout: int = 0
+        self, watched: Sequence[Watched], look: KnownPoll, why: Wait | None = None, timeout: int = 0
     ) -> Slept | None:
         """`catch_up`, and if none of the words has changed then, a poll of them and `wait_any`. Return
         when the process has something to do: None after `catch_up` alone, where this bus does no more.

@@ -12,7 +12,7 @@ from ..bus.base import (
     Bus,
     BusError,
     HostBuffer,
-    KnownLook,
+    KnownPoll,
     Pinned,
     Slept,
     Watched,
@@ -113,7 +113,7 @@ class RankBus(Bus):
         return changed(watched)
 
     def look_and_wait(
-        self, watched: Sequence[Watched], look: KnownLook, why: Wait | None = None, timeout: int = 0
+        self, watched: Sequence[Watched], look: KnownPoll, why: Wait | None = None, timeout: int = 0
     ) -> Slept | None:
         """Each step is a request of its own in a traced run, and where this process's own time counts."""
         if self.client.sink is not None or self.client.watchful:

@@ -105,7 +105,7 @@ class WatchedWord(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The polls of a LOOK_AND_WAIT: the members of `bus.base.KnownLook`. A `WaitAny` follows it."""
+    """The polls of a LOOK_AND_WAIT: the members of `bus.base.KnownPoll`. A `WaitAny` follows it."""
 
     picoseconds: int
     place: int  # among the words of `WaitAny`

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import ClassVar, Generic, TypeVar
 
-from ..bus.base import Bus, KnownLook, Slept, Watched
+from ..bus.base import Bus, KnownPoll, Slept, Watched
 from ..config import HostCost
 from ..device import Arrived, ChargeSink, Device, Envelope, Pending
 from ..host_model.matcher import M, Matcher, R
@@ -59,7 +59,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
     def _watched(self) -> list[Watched]:
         """The words that change when there is something to look at, as they are now."""
 
-    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook | None:
+    def _known_poll(self, watched: Sequence[Watched], first: bool) -> KnownPoll | None:
         """The look of a device that is `_settled`; None if it may do something all the same. `first`: before the
         sleep."""
         return None
@@ -148,7 +148,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
             self._sleep(why)
             return
         watched = self._watched()
-        look = self._known_look(watched, first)
+        look = self._known_poll(watched, first)
         if look is not None:
             slept = self._poll_and_sleep(watched, look, why)
             if slept is not None:
@@ -165,7 +165,7 @@ class HostMatchingDevice(Device, Generic[R, M]):
         if self._bus.wait_any(watched, why, self._watchdog) is None:
             self._check_lost()
 
-    def _poll_and_sleep(self, watched: Sequence[Watched], look: KnownLook, why: Wait) -> Slept | None:
+    def _poll_and_sleep(self, watched: Sequence[Watched], look: KnownPoll, why: Wait) -> Slept | None:
         """`_sleep_on`, with polls that do nothing before and between (`Bus.look_and_wait`)."""
         if self._silent is not None and self._finds_nic_lost():
             return None

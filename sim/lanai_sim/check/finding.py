@@ -90,7 +90,7 @@ def finding(kind: Kind, sides: Sequence[tuple[int, str, str]], text: str, hint: 
     return Finding(kind, tuple(ranks), tuple(calls), tuple(lines), text, hint, note)
 
 
-def told_once(found: Iterable[Finding]) -> list[Finding]:
+def merged(found: Iterable[Finding]) -> list[Finding]:
     """Return the findings without those that say the same of other ranks, whose ranks are added."""
     kept: dict[tuple[object, ...], Finding] = {}
     for one in found:
@@ -112,7 +112,7 @@ class PythonNames:
             found[name, line].add(python)
         self.calls = {key: names.pop() for key, names in found.items() if len(names) == 1 and "" not in names}
 
-    def told(self, one: Finding) -> Finding:
+    def replaced(self, one: Finding) -> Finding:
         """Return a finding whose text speaks of Python's calls."""
         text = _PLACED.sub(self._placed, one.text)
         for (name, line), python in self.calls.items():

@@ -16,7 +16,7 @@ from ..job.result import Ending, Result
 from ..signatures import words
 from ..units import counted
 from . import collectives, messages, outcome, windows
-from .finding import Finding, Kind, PythonNames, at, finding, told_once
+from .finding import Finding, Kind, PythonNames, at, finding, merged
 from .messages import Messages, Pair, takes
 from .records import Call, Order, Rank, Record
 
@@ -268,13 +268,13 @@ def judge(ranks: Sequence[Rank], result: Result) -> Verdict:
         found += [*messages.not_received(paired), *outcome.leaks(ranks)]
     names = python_names(ranks)
     free = of(paired, order, ranks)
-    found = told_once(_without_dropped([*found, *free.noted()], names))
-    found = [names.told(one) for one in found]
+    found = merged(_without_dropped([*found, *free.noted()], names))
+    found = [names.replaced(one) for one in found]
     sure = [one for one in found if not one.note]
     notes = [one for one in found if one.note]
     verdict = Verdict(sure, notes, _unseen(ranks, order, threads), result.code, outcome.failure(result))
-    verdict.sends = [names.told(one) for one in free.sends]
-    verdict.freedoms = [names.told(one) for one in (*free.wildcards, *free.tags, *free.others)]
+    verdict.sends = [names.replaced(one) for one in free.sends]
+    verdict.freedoms = [names.replaced(one) for one in (*free.wildcards, *free.tags, *free.others)]
     return verdict
 
 

@@ -112,7 +112,7 @@ def _judge_second(verdict: Verdict, first: Result, again: Result, names: PythonN
         verdict.unseen.append(f"sends that wait for their receives: {again.report.partition(chr(10))[0]}")
         return
     verdict.waits = "ended well" if not again.code else "deadlocks" if again.ending is Ending.DEADLOCK else "fails"
-    for one in map(names.told, outcome.second_run(first, again)):
+    for one in map(names.replaced, outcome.second_run(first, again)):
         (verdict.notes if one.note else verdict.findings).append(one)
         verdict.second = None if again.ending is Ending.DEADLOCK else again
 

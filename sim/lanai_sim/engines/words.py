@@ -122,7 +122,7 @@ class Words:
         return Words(self._at + first, end - first, (self._memory, self._at))
 
     def polled(self, decisive: int, time: int, place: int, value: int, noting: int) -> "Polls":
-        """The polls of a wait for these words, of which the last ones are decisive (`bus.base.KnownLook`)."""
+        """The polls of a wait for these words, of which the last ones are decisive (`bus.base.KnownPoll`)."""
         count = self._count - decisive
         return Polls(self, _native().ffi.new("Poll *", (self._at, time, noting, count, decisive, place, value, 0, 0)))
 
@@ -149,7 +149,7 @@ class Polls:
 
     @property
     def noted(self) -> int:
-        """1 once the word at `KnownLook.place` was noted."""
+        """1 once the word at `KnownPoll.place` was noted."""
         return int(self.native.noted)
 
     @property

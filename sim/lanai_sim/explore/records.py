@@ -98,7 +98,7 @@ class Made:
         return self.choice[:3]
 
     @property
-    def told(self) -> bool:
+    def scheduled(self) -> bool:
         """It belongs into a schedule."""
         return self.choice.kind not in SELDOM or self.choice.value == WAITS
 

@@ -43,7 +43,7 @@ class Schedule:
     @classmethod
     def of(cls, job: Job, made: Sequence[Made], result: Result) -> Self:
         """Return the schedule of a run. Most sends, accesses and tests are usual, and left out."""
-        kept = tuple(one.choice for one in made if one.told)
+        kept = tuple(one.choice for one in made if one.scheduled)
         program = tuple(job.program)
         ending, wall = str(result.ending), None if job.max_wall == NO_LIMIT else job.max_wall
         return cls(program, program_digest(program), job.ranks, kept, ending, result.code, result.sim_time, wall)
@@ -97,7 +97,7 @@ class Schedule:
 
     def departure(self, made: Sequence[Made]) -> str:
         """Return where a run that was to follow this schedule has not; empty if it did."""
-        run = tuple(one.choice for one in made if one.told)
+        run = tuple(one.choice for one in made if one.scheduled)
         missed = next((one for one in made if one.missed is not None), None)
         if missed is not None:
             return f"{missed.words()}; the schedule says {missed.missed}"

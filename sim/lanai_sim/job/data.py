@@ -198,7 +198,7 @@ class JobData:
         """The job in a notebook: the program, the ranks, the device, the machine, and what is not the default."""
         told = {"program": shlex.join(self.program), "ranks": self.ranks, "device": self.device}
         told |= {name: value for name, value in changed(self).items() if name not in (*told, "machine")}
-        return html_table("Job", told | self.machine.told())
+        return html_table("Job", told | self.machine.in_words())
 
     def _read_texts(self) -> None:
         """Turn what may be written as text, or as a table, into what it stands for."""

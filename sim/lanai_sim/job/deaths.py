@@ -65,7 +65,7 @@ class Deaths:
         plan, world = self.config.checkpoint, self.world
         if plan is not None and self.line is not None and self.ranks is not None:
             due = plan.first(world.started, rank.number, self.config.ranks)
-            memory, costs = world.kept_access(rank.number), self.config.machine.host
+            memory, costs = world.restartable_access(rank.number), self.config.machine.host
             keeper = self.keepers[rank.number] = Keeper(
                 self.line, plan, self.kernel, self.ranks, rank, process, self.output, memory, costs, due, self.restarts
             )

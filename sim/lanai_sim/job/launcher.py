@@ -30,7 +30,7 @@ from .rank import Rank, Stray
 from .rank_service import Abort, Service
 from .ranks import Ranks
 from .request import Forbidden
-from .restart.keeper import KeptService, NoSnapshot
+from .restart.keeper import NoSnapshot, RestartableService
 from .result import Ending, Exit, Result
 from .standstill import Standstill
 from .summary import Summary
@@ -228,9 +228,9 @@ class Run:
         world, keeper = self.world, self.deaths.keepers.get(rank.number)
         settings = {**world.rank_config(rank.number), "start": asdict(start)}
         if keeper is not None:
-            kept = world.kept_access(rank.number)
+            kept = world.restartable_access(rank.number)
             costs = self.config.machine.host
-            return KeptService(keeper, kept, costs, self.kernel, self.ranks, rank, settings, kept, self._manage)
+            return RestartableService(keeper, kept, costs, self.kernel, self.ranks, rank, settings, kept, self._manage)
         rank.on_nic = partial(world.on_nic_of, rank.number)
         access = world.access(rank.number)
         return world.service(self.kernel, self.ranks, rank, settings, access, self._manage)

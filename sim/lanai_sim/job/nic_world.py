@@ -32,7 +32,7 @@ from .nic_service import RankAccess
 from .rank import Rank
 from .rank_service import Service
 from .ranks import Ranks
-from .restart.keeper import KeptAccess
+from .restart.keeper import RestartableAccess
 from .summary import Traffic, traffic
 from .world import World
 
@@ -84,9 +84,9 @@ class NicWorld(World):
         self.image: Image | None = None
         access: type[RankAccess] = RankAccess
         if config.checkpoint is not None:
-            from .restart.nic_access import KeptRankAccess  # brings numpy along
+            from .restart.nic_access import RestartableRankAccess  # brings numpy along
 
-            access = KeptRankAccess
+            access = RestartableRankAccess
         self.accesses = [
             access(self.cluster, self.cluster.nodes[self.placement.node_of(rank)], rank)
             for rank in range(config.total_ranks)
@@ -202,9 +202,9 @@ class NicWorld(World):
     def access(self, rank: int) -> RankAccess:
         return self.accesses[rank]
 
-    def kept_access(self, rank: int) -> KeptAccess:
+    def restartable_access(self, rank: int) -> RestartableAccess:
         access = self.accesses[rank]
-        return cast(KeptAccess, access)  # made so where ranks are kept
+        return cast(RestartableAccess, access)  # made so where ranks are kept
 
     def service(self, kernel: Kernel, ranks: Ranks, rank: Rank, *more: Any) -> Service:
         made = super().service(kernel, ranks, rank, *more)

@@ -208,7 +208,7 @@ class Service:
         return self.access
 
 
-# Polls that the simulator does for a rank: they take time and do nothing else (`bus.base.KnownLook`).
+# Polls that the simulator does for a rank: they take time and do nothing else (`bus.base.KnownPoll`).
 
 
 NO_POLLS = Look(0, -1, 0, 0, 0, 0)  # a wait alone

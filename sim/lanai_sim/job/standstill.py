@@ -43,7 +43,7 @@ class Departure:
         return bool(self.code) or (self.code is None and bool(self.error))
 
     @property
-    def told(self) -> str:
+    def manner(self) -> str:
         """Return how the rank left."""
         if self.error:
             return f"left by {self.error}"
@@ -54,14 +54,14 @@ class Departure:
     @property
     def headline(self) -> str:
         """Return the same with the call of MPI_Finalize, in the order of the two."""
-        return f"finalized and {self.told}" if self.called else f"{self.told} and finalized"
+        return f"finalized and {self.manner}" if self.called else f"{self.manner} and finalized"
 
     def state(self, waited: str) -> str:
         """Return the same for the rank's line of a report, where it `waited` until the end."""
         if self.called:
-            return f"{waited}, and then {self.told}"
+            return f"{waited}, and then {self.manner}"
         code = f" with exit code {self.code}" if self.error and self.code else ""
-        return f"has {self.told}{code} and waits in MPI_Finalize"
+        return f"has {self.manner}{code} and waits in MPI_Finalize"
 
 
 def release(pairs: Sequence[tuple[Process, Rank]], finalizing: Container[int] = ()) -> dict[int, Departure]:

@@ -14,7 +14,7 @@ from ..kernel.kernel import FOREVER, Kernel
 from .data import JobData
 from .rank import Rank
 from .rank_service import NicAccess, Service
-from .restart.keeper import KeptAccess
+from .restart.keeper import RestartableAccess
 from .restart.log import Relay, RelayAccess
 from .summary import Traffic
 
@@ -111,7 +111,7 @@ class World:
         """The rank's NIC, or what it has instead."""
         return None if self.relay is None else self.relayed[rank]
 
-    def kept_access(self, rank: int) -> KeptAccess:
+    def restartable_access(self, rank: int) -> RestartableAccess:
         """Return what serves a rank that is kept restartable."""
         return self.relayed[rank]
 

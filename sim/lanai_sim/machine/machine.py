@@ -147,7 +147,7 @@ class Machine:
     def __repr__(self) -> str:
         return brief(self)
 
-    def told(self) -> dict[str, str]:
+    def in_words(self) -> dict[str, str]:
         """Return each part in a few words: a preset by its name."""
         found = {
             "nic": _name(self.nic, NIC_PRESETS),
@@ -157,7 +157,7 @@ class Machine:
         return found | ({"faults": "; ".join(map(str, self.faults))} if self.faults else {})
 
     def _repr_html_(self) -> str:
-        return html_table("Machine", self.told())
+        return html_table("Machine", self.in_words())
 
     def but(self, **changes: Any) -> Self:
         """Return the same machine with some parts changed. A table without a preset is laid over the part."""

@@ -10,7 +10,7 @@ import pytest
 from lanai_firmware.compiler import build
 from lanai_hdl.config import lanai41
 from lanai_hdl.machine import SRAM_HOST, Control, host_offset
-from lanai_host.bus.base import PAGE_SIZE, BusError, KnownLook, Slept, Watched
+from lanai_host.bus.base import PAGE_SIZE, BusError, KnownPoll, Slept, Watched
 
 MICROSECOND = 1_000_000  # picoseconds
 NIC = lanai41()
@@ -213,22 +213,22 @@ class BusContract(ABC):
             buffer = bus.allocate(64)
             words = [Watched(buffer, 0, bytes(8)), Watched(buffer, 32, bytes(4))]
             before = bus.now
-            slept = bus.look_and_wait(words, KnownLook(2 * MICROSECOND), timeout=3 * MICROSECOND)
+            slept = bus.look_and_wait(words, KnownPoll(2 * MICROSECOND), timeout=3 * MICROSECOND)
             if slept is not None:  # this bus does more than to catch up
                 assert slept == Slept(waited=True, noted=False, changed=False, polls=1)
                 assert 5 * MICROSECOND <= bus.now - before < 6 * MICROSECOND
             before = bus.now
-            slept = bus.look_and_wait(words[1:], KnownLook(2 * MICROSECOND, first=False), timeout=MICROSECOND)
+            slept = bus.look_and_wait(words[1:], KnownPoll(2 * MICROSECOND, first=False), timeout=MICROSECOND)
             assert slept == Slept(waited=True, noted=False, changed=False)
             assert MICROSECOND <= bus.now - before < 2 * MICROSECOND
             before = bus.now
             buffer.view[35] = 1
-            noting = KnownLook(2 * MICROSECOND, 1, bytes([0, 0, 0, 1]), MICROSECOND)
+            noting = KnownPoll(2 * MICROSECOND, 1, bytes([0, 0, 0, 1]), MICROSECOND)
             slept = bus.look_and_wait(words, noting, timeout=3 * MICROSECOND)
             assert slept in (None, Slept(waited=False, noted=False, changed=True))  # it is not for a poll to note
             assert bus.now - before < MICROSECOND
             before = bus.now
-            decided = KnownLook(2 * MICROSECOND, decisive=[Watched(buffer, 40, bytes(4))])
+            decided = KnownPoll(2 * MICROSECOND, decisive=[Watched(buffer, 40, bytes(4))])
             slept = bus.look_and_wait(words, decided, timeout=3 * MICROSECOND)  # the change at 35 decides nothing
             if slept is not None:
                 assert slept == Slept(waited=True, noted=False, changed=False, polls=1)

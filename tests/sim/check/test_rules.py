@@ -118,7 +118,7 @@ def test_names_of_python_are_told_where_they_are_sure():
     told = (
         "w.send at x.py:1, MPI_Send at x.py:12, w.recv at x.py:12 (MPI_Mprobe), MPI_Send at x.py:2, MPI_Recv at x.c:3"
     )
-    assert names.told(finding(Kind.ERROR, [], text, "hint")).text == told
+    assert names.replaced(finding(Kind.ERROR, [], text, "hint")).text == told
 
 
 def test_a_line_that_is_not_known_has_no_place_in_sarif(tmp_path):

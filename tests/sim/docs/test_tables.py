@@ -248,7 +248,7 @@ SUITES = [("ideal", ranks) for ranks in (1, 2, 3, 4)] + [
 
 def outcomes(device, ranks):
     """The kept outcomes of the modules that came to their end."""
-    kept = jobs.Kept(DOCS / "conformance", device, ranks)
+    kept = jobs.OutcomeFile(DOCS / "conformance", device, ranks)
     return list(kept.go_on(sorted(kept.ended()), lambda name: pytest.fail(f"{name} is not kept")))
 
 

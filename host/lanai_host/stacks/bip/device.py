@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from lanai_firmware.programs.bip.layout import Type
 
 from ...body import Body
-from ...bus.base import Bus, KnownLook, Slept, Watched
+from ...bus.base import Bus, KnownPoll, Slept, Watched
 from ...config import HostConfig, HostCost
 from ...device import SendMode
 from ...host_model.meter import Meter
@@ -69,9 +69,9 @@ class Bip(NoRecovery[Message]):
     def _watched(self) -> list[Watched]:
         return self._link.watched()
 
-    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook | None:
+    def _known_poll(self, watched: Sequence[Watched], first: bool) -> KnownPoll | None:
         price = self._meter.costs.price(HostCost.POLL, self.size)
-        return KnownLook(price, first=first, decisive=self._link.decisive())
+        return KnownPoll(price, first=first, decisive=self._link.decisive())
 
     def _after(self, slept: Slept) -> None:
         self._next = (self._next + slept.polls) % self.size

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from lanai_firmware.programs.ccu.layout import Count
 
 from ...body import Body
-from ...bus.base import Bus, KnownLook, Watched
+from ...bus.base import Bus, KnownPoll, Watched
 from ...config import HostConfig, HostCost
 from ...device import Choices, Pending, SendMode
 from ...host_model import meter as operations
@@ -119,9 +119,9 @@ class Ccu(NoRecovery[Message]):
     def _watched(self) -> list[Watched]:
         return [self._changes(self._looked)]
 
-    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook:
+    def _known_poll(self, watched: Sequence[Watched], first: bool) -> KnownPoll:
         price = self._meter.costs.price(HostCost.POLL)
-        return KnownLook(price, first=first, decisive=self._daemon.decisive())
+        return KnownPoll(price, first=first, decisive=self._daemon.decisive())
 
     @property
     def _found(self) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from ...adapter.opened import OpenedAdapter
 from ...adapter.operation import Attachment
 from ...adapter.remote import AdapterRemote
 from ...body import Body
-from ...bus.base import Bus, KnownLook, Slept, Watched
+from ...bus.base import Bus, KnownPoll, Slept, Watched
 from ...config import HostConfig
 from ...device import MAX_TAG, Arrived, Choices, RoomSink, SendMode, nothing
 from ...host_model.meter import Ledger, Meter, fail
@@ -321,8 +321,8 @@ class Mbcf(HostMatchingDevice[Receive, Message]):
             and not (self._jobs.untaken or self._meter.owed or self._meter.sink)
         )
 
-    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook:
-        return self._adapter.known_look(watched, self._receiving.poll_price)
+    def _known_poll(self, watched: Sequence[Watched], first: bool) -> KnownPoll:
+        return self._adapter.known_poll(watched, self._receiving.poll_price)
 
     def _after(self, slept: Slept) -> None:
         self._receiving.woken = self._receiving.woken or slept.waited

@@ -11,7 +11,7 @@ from ...host_model.meter import Meter
 from ...operation import ANY_SOURCE, DeviceError
 
 
-class Kept(Run):
+class OwnBytes(Run):
     """Bytes of the library's own, as a body."""
 
     def __init__(self, data: bytes) -> None:

@@ -10,7 +10,7 @@ from ...adapter.lending import Lending, Lent
 from ...adapter.operation import Token
 from ...bus.base import PAGE_SIZE, BusError
 from .layout import Head, Kind, MbcfOptions, Request
-from .operations import Kept, Send
+from .operations import OwnBytes, Send
 from .outbox import Outbox, Write
 
 LOST = (Status.LOST, Status.INVALID)
@@ -101,7 +101,7 @@ class Writing:
         except BusError:
             write.status = Status.BUS
             return
-        send.body = Kept(write.data)
+        send.body = OwnBytes(write.data)
         send.done = not send.synchronous
 
     def _put_direct(self, box: Outbox, write: Write, target: Token) -> bool:

@@ -7,7 +7,7 @@ from ...adapter.opened import OpenedAdapter
 from ...adapter.operation import Attachment
 from ...adapter.remote import AdapterRemote, buffer_of
 from ...body import Body
-from ...bus.base import Bus, KnownLook, Watched
+from ...bus.base import Bus, KnownPoll, Watched
 from ...config import HostConfig, HostCost
 from ...device import Arrived, RoomSink, SendMode, nothing
 from ...host_model.meter import Ledger, Meter, Send, fail
@@ -166,7 +166,7 @@ class Sci(HostMatchingDevice[Receive, Message]):
 
     def _rest(self, why: Wait, first: bool = False) -> None:
         watched = self._watched()
-        look = self._known_look(watched, first) if self._awaited else None
+        look = self._known_poll(watched, first) if self._awaited else None
         slept = None if look is None else self._poll_and_sleep(watched, look, why)
         if look is None:
             self._sleep_on(watched, why)
@@ -174,13 +174,13 @@ class Sci(HostMatchingDevice[Receive, Message]):
             self._news += self.remote.note()
             self._advance()
 
-    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook | None:
-        """`AdapterRemote.known_look`, if nothing here follows from a command's end either."""
+    def _known_poll(self, watched: Sequence[Watched], first: bool) -> KnownPoll | None:
+        """`AdapterRemote.known_poll`, if nothing here follows from a command's end either."""
         if not self._sending.idle or self._interrupts.expected or self._meter.owed or self._meter.sink:
             return None
         if not all(map(SETTLED, self._known.values())):
             return None
-        return self.remote.known_look(watched, self._meter.costs.price(HostCost.POLL, self._polls))
+        return self.remote.known_poll(watched, self._meter.costs.price(HostCost.POLL, self._polls))
 
     def _work(self, picoseconds: int, served: Callable[[], None] = nothing) -> None:
         """Remote interrupts break the program's own work off (SC-21). Nothing else does."""

@@ -10,7 +10,7 @@ from lanai_firmware.programs.put_barrier.layout import BARRIER, LOST
 from lanai_hdl.barrier.csr import BITS
 from lanai_hdl.machine import SRAM_HOST, host_offset
 
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownPoll, Pinned, Watched
 from ...config import HostCost
 from ...host_model.meter import Meter, fail
 from ...operation import DeviceError, ErrorKind, Operation
@@ -140,11 +140,11 @@ class FirmwarePuts(Puts):
         """The counters' sum: it changes with whatever comes or ends."""
         return [Watched(self.memory, WORD.size * Counter.SUM, WORD.pack(self.news))]
 
-    def known_look(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownLook | None:
+    def known_poll(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownPoll | None:
         if self._waiting:
             return None
         faults = Watched(self.memory, WORD.size * Counter.FAULTS, WORD.pack(0))
-        return KnownLook(picoseconds, decisive=[*words, faults])
+        return KnownPoll(picoseconds, decisive=[*words, faults])
 
     def push(self) -> None:
         rung = False

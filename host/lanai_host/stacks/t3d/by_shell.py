@@ -19,7 +19,7 @@ from ...adapter.commands import Command
 from ...adapter.exposures import pages_of
 from ...adapter.opened import OWN_PAGES, OpenedAdapter
 from ...adapter.operation import REASONS, Attachment, RemoteOperation
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownPoll, Pinned, Watched
 from ...host_model.meter import Meter
 from ...operation import DeviceError, ErrorKind, Wait
 from ...remote import Access
@@ -189,11 +189,11 @@ class ShellPuts(Puts):
             found.append(self._presence.watched(self._waiting[0].there.rank))
         return found
 
-    def known_look(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownLook | None:
+    def known_poll(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownPoll | None:
         """The good end of stores is noted, if nothing waits for it."""
         if self._waiting or not all(type(one.request) is Settle for one in self._running):
             return None
-        return self._adapter.known_look(watched, picoseconds)
+        return self._adapter.known_poll(watched, picoseconds)
 
     def note(self) -> None:
         self._adapter.note()

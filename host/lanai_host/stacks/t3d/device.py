@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from lanai_hdl.barrier.csr import BITS
 
 from ...body import Body
-from ...bus.base import Bus, KnownLook, Slept, Watched
+from ...bus.base import Bus, KnownPoll, Slept, Watched
 from ...config import HostConfig, HostCost
 from ...device import MAX_TAG, SendMode
 from ...host_model.meter import Meter
@@ -121,9 +121,9 @@ class T3d(NoRecovery[Message]):
     def _watched(self) -> list[Watched]:
         return self._puts.watched(self._words)
 
-    def _known_look(self, watched: Sequence[Watched], first: bool) -> KnownLook | None:
+    def _known_poll(self, watched: Sequence[Watched], first: bool) -> KnownPoll | None:
         price = self._meter.costs.price(HostCost.POLL, self.size)
-        look = self._puts.known_look(watched, self._words(), price)
+        look = self._puts.known_poll(watched, self._words(), price)
         return look if look is None or look.first == first else look._replace(first=first)
 
     def _after(self, slept: Slept) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from lanai_firmware.programs.put.layout import Kind
 
-from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownLook, Pinned, Watched
+from ...bus.base import PAGE_SIZE, Bus, HostBuffer, KnownPoll, Pinned, Watched
 from ...operation import DeviceError
 from .heap import WORD, HeapLayout
 
@@ -149,7 +149,7 @@ class Puts(ABC):
     def watched(self, words: Words) -> list[Watched]:
         """The words to sleep on after a look."""
 
-    def known_look(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownLook | None:
+    def known_poll(self, watched: Sequence[Watched], words: Sequence[Watched], picoseconds: int) -> KnownPoll | None:
         """A poll of `watched` that takes so long, and does nothing unless one of `words` has changed, which peers
         write. None if it may do something. Call `note` for a word noted."""
         return None

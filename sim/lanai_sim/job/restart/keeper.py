@@ -20,7 +20,7 @@ from ..ranks import Ranks
 from ..request import Request
 from ..system_calls import end_sessions
 from .log import Log, Step, Write, difference
-from .plan import Adopted, Checkpoint, KeptCopy, Line, has_ended, unfit
+from .plan import Adopted, Checkpoint, Line, SnapshotProcess, has_ended, unfit
 
 # A rank that asks this waits until the rest of the world has come to its time, so that a snapshot, for which it must
 # wait so too, changes no time. HELLO has its snapshot by itself.
@@ -73,7 +73,7 @@ class Keeper:
         self.snapshots = 0
         self.logged = 0  # bytes in all
         self.writes: Sequence[Write] = ()  # what NICs wrote before the next answer
-        self._snapshot: KeptCopy | None = None
+        self._snapshot: SnapshotProcess | None = None
         self._asked = 0  # snapshots, whether they came about or not
         self._marks: list[int] = []
         self._kept: object = None
@@ -131,7 +131,7 @@ class Keeper:
             return  # it was killed just now, and is made from the snapshot before
         if self._snapshot is not None:
             self._snapshot.close()
-        self._snapshot = KeptCopy(self._line, rank.number, self._asked, made)
+        self._snapshot = SnapshotProcess(self._line, rank.number, self._asked, made)
         self._marks = marks
         self._kept = self._memory.kept()
         self.log = Log(rank.clock)
@@ -252,7 +252,7 @@ class Keeper:
 # A rank's task where the rank is kept restartable.
 
 
-class KeptAccess(NicAccess, Memory, Protocol):
+class RestartableAccess(NicAccess, Memory, Protocol):
     """A rank's NIC, or what it has instead. `revive` is the keeper's."""
 
     revive: Callable[[], bool]
@@ -269,13 +269,13 @@ class KeptAccess(NicAccess, Memory, Protocol):
         many bytes others have sent it, which the log keeps."""
 
 
-class KeptService(Service):
+class RestartableService(Service):
     """Before a request is served the rank may have to take a snapshot; what it is told is logged,
     which its host pays for by the byte that others send it."""
 
     in_one = False
 
-    def __init__(self, keeper: Keeper, kept: KeptAccess, costs: HostCosts, *arguments: Any) -> None:
+    def __init__(self, keeper: Keeper, kept: RestartableAccess, costs: HostCosts, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.keeper = keeper
         self.kept = kept

@@ -137,7 +137,7 @@ OWN = -1  # the rank's own memory, in a `Write`
 FAILED = 2**64 - 1  # answer of mmap(2)
 
 
-class KeptRankAccess(RankAccess):
+class RestartableRankAccess(RankAccess):
     """Pinned pages are mirrored; what the rank has allocated for its NIC is shared with it, and
     compared with what it was when the rank began to wait."""
 

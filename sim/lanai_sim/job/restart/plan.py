@@ -187,7 +187,7 @@ class Line:
         _set_subreaper(self._before)
 
 
-class KeptCopy:
+class SnapshotProcess:
     """A rank's snapshot: the process that keeps it."""
 
     def __init__(self, line: Line, rank: int, serial: int, made: Made) -> None:

@@ -55,7 +55,7 @@ class Book:
     clock: int = 0  # at the last answer
     left: bool = False
     lost: int = 0  # notes that found no room
-    told: list[tuple[Any, ...]] = field(default_factory=list)  # HOST rows that the clock has not reached yet
+    stretches: list[tuple[Any, ...]] = field(default_factory=list)  # HOST rows that the clock has not reached yet
 
 
 class Recorder:
@@ -190,9 +190,10 @@ class Recorder:
                 self._handle(book, book.clock)
             self._fill(book, clock)
             self._add_all(
-                b"HOST", [(*row[:9], min(row[9], clock), min(row[10], clock)) for row in book.told if row[9] < clock]
+                b"HOST",
+                [(*row[:9], min(row[9], clock), min(row[10], clock)) for row in book.stretches if row[9] < clock],
             )
-            book.told = []
+            book.stretches = []
         self.flush()
 
     def lost(self) -> list[str]:
@@ -248,15 +249,15 @@ class Recorder:
         count: int = 1, offset: int = -1, size: int = 0,
     ) -> None:  # fmt: skip
         if end > book.at:
-            book.told.append((book.rank, call, int(kind), reason, peer, tag, count, offset, size, book.at, end))
+            book.stretches.append((book.rank, call, int(kind), reason, peer, tag, count, offset, size, book.at, end))
             book.at = end
 
     def _settle(self, book: Book, clock: int) -> None:
         """Write the rank's host time once its clock has passed it: it is certain then."""
-        told = book.told
-        if told and told[-1][10] <= clock:
-            self._add_all(b"HOST", told)
-            book.told = []
+        ready = book.stretches
+        if ready and ready[-1][10] <= clock:
+            self._add_all(b"HOST", ready)
+            book.stretches = []
 
     # Requests on the NIC.
 

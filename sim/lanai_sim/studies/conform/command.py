@@ -19,7 +19,7 @@ from ...figures import write_json
 from ...units import counted
 from . import jobs, program_runs, programs, suite
 from . import programs as demos
-from .jobs import Kept, Outcome, counts, figures, speed
+from .jobs import Outcome, OutcomeFile, counts, figures, speed
 from .page import Comparison, compare, page, page_of_ranks
 
 HELP = "run mpi4py's own test suite or demos, or programs that people run, on simulated NICs"
@@ -158,17 +158,17 @@ def _names(args: argparse.Namespace) -> list[str]:
     chosen = suite.modules(args.module, stack(args.device))
     if not args.resume:
         return chosen
-    return sorted({*chosen, *Kept(args.resume, args.device, args.ranks).ended()})
+    return sorted({*chosen, *OutcomeFile(args.resume, args.device, args.ranks).ended()})
 
 
 def _ours(names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
     runner = jobs.simulated(args.device)
     if not args.resume:
         return _run(runner, names, args)
-    return _kept(Kept(args.resume, args.device, args.ranks), runner, names, args)
+    return _kept(OutcomeFile(args.resume, args.device, args.ranks), runner, names, args)
 
 
-def _kept(kept: Kept, runner: jobs.Runner, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
+def _kept(kept: OutcomeFile, runner: jobs.Runner, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:
     return kept.go_on(names, lambda name: next(jobs.run(runner, [name], args.ranks, args.limit)))
 
 
@@ -176,7 +176,7 @@ def _theirs(title: str, runner: jobs.Runner, names: Sequence[str], args: argpars
     """Return the outcomes of the same modules under the library of `--against`. `--resume` keeps them beside ours."""
     if not args.resume:
         return _run(runner, names, args)
-    return _kept(Kept(args.resume, title.strip("`"), args.ranks), runner, names, args)
+    return _kept(OutcomeFile(args.resume, title.strip("`"), args.ranks), runner, names, args)
 
 
 def _run(runner: jobs.Runner, names: Sequence[str], args: argparse.Namespace) -> Iterable[Outcome]:

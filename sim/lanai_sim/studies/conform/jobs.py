@@ -142,7 +142,7 @@ def speed(totals: Mapping[str, float]) -> str:
 # with, and a page can grow.
 
 
-class Kept:
+class OutcomeFile:
     """One file in the directory of `--resume`. It belongs to one device, or one version of MPICH, and
     number of ranks. It has a line for each module, so that a line can be deleted by hand."""
 

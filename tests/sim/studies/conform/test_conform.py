@@ -123,9 +123,9 @@ def test_a_suite_goes_on_where_it_was_interrupted(tmp_path):
         return outcome.Outcome(name, 3, skipped=[f"{name}.A.s"], seconds=1.5, trouble=trouble)
 
     with pytest.raises(KeyboardInterrupt):
-        list(kept.Kept(tmp_path, "mpi-np", 2).go_on(["test_x", "test_w", "test_z"], run))
-    assert kept.Kept(tmp_path, "mpi-np", 2).ended() == {"test_x"}
-    found = list(kept.Kept(tmp_path, "mpi-np", 2).go_on(["test_x", "test_y", "test_w"], run))
+        list(kept.OutcomeFile(tmp_path, "mpi-np", 2).go_on(["test_x", "test_w", "test_z"], run))
+    assert kept.OutcomeFile(tmp_path, "mpi-np", 2).ended() == {"test_x"}
+    found = list(kept.OutcomeFile(tmp_path, "mpi-np", 2).go_on(["test_x", "test_y", "test_w"], run))
     assert ran == ["test_x", "test_w", "test_y", "test_w"]  # what did not come to its end is run again
     assert [(one.module, one.passed, one.seconds) for one in found] == [(f"test_{x}", 2, 1.5) for x in "xyw"]
     file = tmp_path / "mpi-np.2.json"
@@ -138,7 +138,7 @@ def test_a_signal_ends_the_suite_and_not_one_module(tmp_path, monkeypatch):
             return Result(Exit.INTERRUPTED, 0, "interrupted by SIGTERM", ending=Ending.INTERRUPTED)
 
     monkeypatch.setattr(jobs, "job", lambda *arguments: Interrupted())
-    store = kept.Kept(tmp_path, "ideal", 2)
+    store = kept.OutcomeFile(tmp_path, "ideal", 2)
     with pytest.raises(KeyboardInterrupt):
         list(
             store.go_on(["test_a", "test_b"], lambda name: jobs.run_job(jobs.simulated("ideal"), name, [name], 2, 9)[0])
@@ -147,18 +147,18 @@ def test_a_signal_ends_the_suite_and_not_one_module(tmp_path, monkeypatch):
 
 
 def test_kept_outcomes_belong_to_one_device_and_number_of_ranks(tmp_path):
-    assert not kept.Kept(tmp_path, "mpi-np", 2).ended()
-    list(kept.Kept(tmp_path, "mpi-np", 2).go_on(["test_x"], outcome.Outcome))
-    assert not kept.Kept(tmp_path, "mpi-np", 3).ended()
-    assert not kept.Kept(tmp_path, "ideal", 2).ended()
+    assert not kept.OutcomeFile(tmp_path, "mpi-np", 2).ended()
+    list(kept.OutcomeFile(tmp_path, "mpi-np", 2).go_on(["test_x"], outcome.Outcome))
+    assert not kept.OutcomeFile(tmp_path, "mpi-np", 3).ended()
+    assert not kept.OutcomeFile(tmp_path, "ideal", 2).ended()
     (tmp_path / "mpi-np.2.json").rename(tmp_path / "mpi-np.3.json")
     with pytest.raises(UserError, match=r"'ranks': 2}, this run of .*'ranks': 3}; name another directory"):
-        kept.Kept(tmp_path, "mpi-np", 3)
+        kept.OutcomeFile(tmp_path, "mpi-np", 3)
     (tmp_path / "mpich-5.0.2.2.json").write_text("[]")
     with pytest.raises(UserError, match=r"mpich-5.0.2.2.json' holds no outcomes"):
-        kept.Kept(tmp_path, "MPICH 5.0.2", 2)
+        kept.OutcomeFile(tmp_path, "MPICH 5.0.2", 2)
     with pytest.raises(UserError, match="is not a directory"):
-        kept.Kept(tmp_path / "mpi-np.3.json", "mpi-np", 3)
+        kept.OutcomeFile(tmp_path / "mpi-np.3.json", "mpi-np", 3)
 
 
 def test_a_page_grows_module_by_module(tmp_path, monkeypatch, capsys):
