@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 
 import pytest
 from rich.console import Console
@@ -278,3 +279,27 @@ def test_no_test_ends_worse_than_on_mpich():
         compared = compare("MPICH", "MPICH", outcomes(device, 2), outcomes("MPICH 5.0.2", 2))
         assert compared.only_fail_here == []
         assert compared.only_skipped_here == []
+
+
+# The tables of docs/reference/speed.md are those of its record, once `python docs/speed.py` has written one.
+
+SPEED = runpy.run_path(str(DOCS / "speed.py"))
+
+
+def test_the_page_of_speeds_is_that_of_its_record():
+    page, path = (DOCS / SPEED["PAGE"]).read_text(), DOCS / SPEED["RECORD"]
+    record = json.loads(path.read_text()) if path.exists() else {}
+    assert SPEED["rendered"](page, record) == page, "run python docs/speed.py on a quiet machine"
+    assert {place[1] for place in SPEED["PLACE"].finditer(page)} == {*SPEED["TABLES"]}
+    assert not record.get("commit", "").endswith("-dirty")
+
+
+def test_a_record_of_speeds_gives_the_tables():
+    figures = {"engine.bare_cycles_per_second": 2.6e6, "mpi-np.message.cpu_us.4": 337, "start.cpu_s.2": 1.18}
+    record = {"commit": "0123456789", "date": "2026-11-30", "reference_us": [1850, 1950], "figures": figures}
+    page = SPEED["rendered"]((DOCS / SPEED["PAGE"]).read_text(), record)
+    assert "at commit 01234567 by" in page
+    assert "in a bare loop | 2.60 M |" in page
+    assert "| 2 ranks | 1.18 |  |" in page
+    assert "| `mpi-np` | 337 |" in page
+    assert SPEED["rendered"](page, record) == page
