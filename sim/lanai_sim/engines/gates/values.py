@@ -135,7 +135,7 @@ class Values:
         return found
 
     def _summands(self, bits: Bits) -> Runs:
-        """What drives these bits, for their sum: of a word under a constant mask, the bits that it lets through."""
+        """Return what drives these bits, for a sum: of a word under a constant mask, the bits that it lets through."""
         parts, total = self.netlist.resolved(bits), width_of(bits)
         source = parts[0][0] if len(parts) == 1 else None
         if not isinstance(source, Output) or source.cell.kind != "$and" or source.width != total:
