@@ -143,6 +143,8 @@ def _lines(axes: Any, plot: Plot) -> None:
         if len(sizes) <= MOST_TICKS:
             axes.set_xticks(sizes)
         axes.xaxis.set_major_formatter(lambda x, _: _binary(x))
+    elif all(isinstance(x, int | float) and float(x).is_integer() for points in everything for x in points):
+        axes.xaxis.get_major_locator().set_params(integer=True)  # no 2.25 ranks
     if "y" in plot.log:
         axes.set_yscale("log")
     else:

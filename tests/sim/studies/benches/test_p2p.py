@@ -121,6 +121,13 @@ def test_a_drawing_has_the_pages_colours_its_units_and_the_lines_names_at_their_
     assert abs(float(names["slow"][2]) - float(names["quick"][2])) > 8  # points: one above the other
 
 
+@pytest.mark.parametrize(("last", "halves"), [(4, False), (3.5, True)])
+def test_whole_numbers_have_no_ticks_between_them(last, halves, tmp_path):
+    drawing.draw(drawing.Plot("a", "ranks", "us", {"one": {2: 1.0, last: 3.0}}), tmp_path / "a.svg")
+    ticks = re.search(r'id="matplotlib.axis_1".*?id="matplotlib.axis_2"', (tmp_path / "a.svg").read_text(), re.S)[0]
+    assert bool(re.search(r">\d\.\d+</text>", ticks)) is halves
+
+
 def test_drawing_refuses(tmp_path):
     plot = drawing.Plot("a", "x", "y", {"one": {1: 2.0}})
     with pytest.raises(UserError, match=r"must end in \.svg"):
