@@ -1,6 +1,7 @@
 """Components as Verilog that event simulators run too."""
 
 import re
+from itertools import count
 from typing import Any
 
 from amaranth.back import verilog
@@ -12,6 +13,8 @@ from .errors import UserError
 # 1364-2005 makes an event of that and IEEE 1800 does not, so a simulator of SystemVerilog would begin with nothing.
 _TRIGGER = re.compile(r"^  reg (\\\$auto\$verilog_backend\S+ ) = 0;\n", re.MULTILINE)
 _ONCE = "  reg {0};\n  initial {0}<= 0; // after all processes wait\n"
+# Where some bits of a signal are constant, it writes a process that reads nothing: to event simulators it never runs.
+_CONSTANT = re.compile(r"^  always @\*\n    (\S.* = \d+'[bdh][0-9a-f]+;)\n", re.MULTILINE)
 
 
 def convert(component: Any, name: str = "top", **options: Any) -> str:
@@ -22,7 +25,14 @@ def convert(component: Any, name: str = "top", **options: Any) -> str:
     the value that a reset gives it.
     """
     text = by_yosys(component, name, **{"strip_internal_attrs": True, **options})
-    return _TRIGGER.sub(lambda found: _ONCE.format(found[1]), text)
+    text = _TRIGGER.sub(lambda found: _ONCE.format(found[1]), text)
+    number = count()
+    return _CONSTANT.sub(lambda found: _running_once(f"\\$once${next(number)} ", found[1]), text)
+
+
+def _running_once(trigger: str, statement: str) -> str:
+    """Return a process that runs a statement once, after all processes wait."""
+    return f"{_ONCE.format(trigger)}  always @* begin\n    if ({trigger}) begin end\n    {statement}\n  end\n"
 
 
 def by_yosys(component: Any, name: str, **options: Any) -> str:
