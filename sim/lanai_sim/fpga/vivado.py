@@ -12,6 +12,7 @@ SCRIPT = "build_top.sh"  # runs Vivado on the project
 AREA = """\
 read_verilog top.v
 synth_xilinx -family xc7 -flatten -top top
+autoname
 write_json top.json
 """
 
