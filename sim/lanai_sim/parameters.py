@@ -48,7 +48,7 @@ UNITS: Mapping[str, str] = {
         f"nic.{name}": CLOCKS
         for name in ("read_setup", "write_setup", "pio_read_setup", "pio_write_setup", "latency_timer", "pio_turn")
     },
-    **{f"nic.remote.{name}": BYTES for name in ("payload", "stream_bytes")},
+    **{f"nic.remote.{name}": BYTES for name in ("payload", "read_bytes", "stream_bytes")},
     **{f"ideal.{name}": PS for name in ("latency", "byte_time")},
     **{f"firmware.{name}": BYTES for name in ("inline_bytes", "eager_limit", "unpaid_limit")},
     "firmware.retry_cycles": "cycles",

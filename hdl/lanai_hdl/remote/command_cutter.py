@@ -24,9 +24,9 @@ class CommandCutter(wiring.Component):
     """Cuts the commands of each process in the order in which they were started.
 
     A request's bytes lie in one page at the peer and in one page here, and in one piece of
-    `payload` bytes at the side that is written. A command that means nothing ends as
-    `Status.INVALID`; one of no bytes, and a NOP, ends well at once, unsent. Each request of an
-    APPEND is a record of its own. A SEND is one request, or means nothing.
+    `payload` bytes at the side that is written, or of `read_bytes` if it is a READ. A command that
+    means nothing ends as `Status.INVALID`; one of no bytes, and a NOP, ends well at once, unsent.
+    Each request of an APPEND is a record of its own. A SEND is one request, or means nothing.
 
     A turn of a command is `TURN` requests, and more if nothing else is to be done. Then it makes way
     for commands of other processes, if there are some, and goes on when its process's turn comes
@@ -126,6 +126,9 @@ class CommandCutter(wiring.Component):
         reads = head.op == Op.READ
         least = least_bytes(m, left, Mux(reads, here, there), Mux(reads, there, here), self.config.payload)
         m.d.sync += length.eq(least)
+        if self.config.read_bytes:
+            with m.If(reads):
+                m.d.sync += length.eq(least_bytes(m, left, here, there, self.config.read_bytes))
 
     def _entry(self, m, buffer, head, key, offset, left, local_offset, length, status):
         new, entry = self.o.payload, self.o.payload.entry

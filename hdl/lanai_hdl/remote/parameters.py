@@ -32,6 +32,7 @@ class RemoteParameters(BlockConfig):
         peers: NICs that it exchanges packets with, its own included; they are numbered from 0.
         pages: entries of a process's page table, a power of two.
         payload: most bytes of data in a packet, a power of two.
+        read_bytes: most bytes that a request of a READ asks for, a power of two. 0: `payload`.
         answers: replies that may wait to be sent.
         streams: stream buffers of the aperture, a power of two; 0: there is no aperture.
         stream_bytes: of each of them, a power of two.
@@ -51,6 +52,7 @@ class RemoteParameters(BlockConfig):
     peers: int = 16
     pages: int = 256
     payload: int = 1024
+    read_bytes: int = 0
     answers: int = 16
     streams: int = 0
     stream_bytes: int = 64
@@ -64,6 +66,8 @@ class RemoteParameters(BlockConfig):
         check_within(self, "peers", 1, MOST_PEERS)
         check_power_of_two(self, "pages", 2, MOST_PAGES)
         check_power_of_two(self, "payload", 16, 2048)
+        if self.read_bytes != 0:
+            check_power_of_two(self, "read_bytes", 4, self.payload)
         check_within(self, "answers", 1, 64)
         if self.streams != 0:
             check_power_of_two(self, "streams", 2, 8)

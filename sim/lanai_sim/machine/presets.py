@@ -37,12 +37,13 @@ def t3d_barrier() -> NicConfig:
 def t3d_shell() -> NicConfig:
     """The same with the remote-memory adapter as the machine's shell. `t3d-1996` has it, and the study of the paper.
 
-    Stores go through four stream buffers of a line, as the Alpha 21064's write buffer has them, a line a packet. The
-    adapter works on its packets one after the other, so the bus must be faster than what it carries.
+    Stores go through four stream buffers of a line, as the Alpha 21064's write buffer has them, a line a packet. Gets
+    ask for 8 bytes a packet, as its prefetches do. The adapter works on its packets one after the other, so the bus
+    must be faster than what it carries.
     """
     return t3d().but(
         host_bus_khz=84_000,  # fitted on t3d.s4.large_bandwidth
-        blocks=(Remote(payload=32, pages=512, peers=256, streams=4, stream_bytes=32),),
+        blocks=(Remote(payload=32, read_bytes=8, pages=512, peers=256, streams=4, stream_bytes=32),),
     )
 
 

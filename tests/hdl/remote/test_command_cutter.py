@@ -114,6 +114,26 @@ def test_a_command_makes_way_when_its_turn_is_over(before):
     assert len(given) == max(before, TURN)
 
 
+def test_a_read_asks_for_so_many_bytes_at_a_time():
+    """Up to a multiple of them where it is written, and up to the page's end where it is read."""
+    dut, lengths = CommandCutter(Remote(read_bytes=8)), []
+    bench = Bench(dut, 100)
+    places = {"head": word(CommandWord, op=Op.READ), "length": 30, "offset": PAGE_SIZE - 11, "local_offset": 5}
+
+    async def run(context):
+        for name, value in places.items():
+            context.set(dut.head.data[COMMAND_FIELDS.index(name) - FIRST_OF_HEAD], value)
+        context.set(dut.i.waiting, 1)
+        context.set(dut.o.ready, 1)
+        while sum(lengths) < places["length"]:
+            _, _, valid, length = await context.tick().sample(dut.o.valid, dut.o.payload.entry.length)
+            lengths.extend([length] * valid)
+
+    bench.add(run)
+    bench.run()
+    assert lengths == [3, 8, 8, 8, 3]
+
+
 def test_what_the_host_writes_meanwhile_spoils_no_place_that_is_saved():
     """The place is saved in the first slot in which the host writes no word of a command."""
     dut, saved, other = HostSide(Remote()), 3, 12

@@ -1,8 +1,8 @@
-"""Puts by the shell: stores of the processor through its write buffer, and gets that fetch a word at a time (T3-01).
+"""Puts by the shell: stores of the processor through its write buffer, and gets that fetch words (T3-01).
 
-The aperture of the NIC's remote-memory adapter is the shell, and its stream buffers are the write buffer. A get is a
-loop of fetches of words of 8 bytes, with as many under way as there are command buffers. Swaps are commands too. Bytes
-that no store of a word can move, as on the T3D, go by a command here.
+The aperture of the NIC's remote-memory adapter is the shell, and its stream buffers are the write buffer. Gets and
+swaps are commands. `Remote.read_bytes` says how many bytes a packet of a get asks for: 8 in the preset `t3d_shell`.
+Bytes that no store of a word can move, as on the T3D, go by a command here.
 """
 
 from collections import deque
@@ -29,7 +29,6 @@ from .windows import PAGES, Windows, landings, name_of, named, place_of
 
 ATOMICS = {Kind.SWAP: Atomic.SWAP, Kind.ADD: Atomic.ADD}
 ALL = Access.READ | Access.WRITE | Access.ATOMIC
-FETCHED = 8  # bytes of a fetch
 
 
 class Run(NamedTuple):
@@ -58,11 +57,10 @@ Request = Put | Question | Run | Tell
 
 @dataclass
 class Running:
-    """A command under way. `last`: of its request."""
+    """A command under way."""
 
     request: Request | Settle
     operation: RemoteOperation
-    last: bool = True
 
 
 class ShellPuts(Puts):
@@ -96,7 +94,6 @@ class ShellPuts(Puts):
         self._waiting: deque[Request] = deque()
         self._running: deque[Running] = deque()
         self._stored: set[int] = set()  # ranks whose memory was stored to, of which no command tells yet
-        self._fetched = 0  # bytes of the get that begins
         self._questions = 0  # without an answer
         self._failure: DeviceError | None = None
         self._closed = False
@@ -247,16 +244,7 @@ class ShellPuts(Puts):
         if question.kind != Kind.GET:
             return self._start(question, self._atomic(question))
         here = question.result - self.memory.bus_address
-        while self._fetched < question.size:
-            at = self._fetched
-            there = question.there._replace(address=question.there.address + at)
-            size = min(FETCHED, question.size - at)
-            command = self._command(Op.READ, there, size, 0, here + at)
-            if not self._start(question, command, last=at + size == question.size):
-                return False
-            self._fetched += size
-        self._fetched = 0
-        return True
+        return self._start(question, self._command(Op.READ, question.there, question.size, 0, here))
 
     def _stage(self, request: Put | Run | Tell, data: bytes) -> bool:
         """Put bytes by a command, from the page of its buffer."""
@@ -269,11 +257,11 @@ class ShellPuts(Puts):
             request, self._command(Op.WRITE, request.there, len(data), staging.number, staging.offset(stage))
         )
 
-    def _start(self, request: Request, command: Command, last: bool = True) -> bool:
+    def _start(self, request: Request, command: Command) -> bool:
         if self._commands.free is None:
             return False
         what = f"{command.op.name.lower()} of {command.size} bytes at rank {request.there.rank}"
-        self._running.append(Running(request, self._commands.start(command, what), last))
+        self._running.append(Running(request, self._commands.start(command, what)))
         return True
 
     def _settled(self) -> bool:
@@ -318,7 +306,7 @@ class ShellPuts(Puts):
                 self._presence.meet(request.there.rank)
             if operation.status is not Status.LOST:  # it may be not there yet, or have left
                 return
-        if isinstance(request, Question) and running.last:
+        if isinstance(request, Question):
             self._questions -= 1
             if request.kind != Kind.GET:
                 WORD.pack_into(self.memory.view, request.result - self.memory.bus_address, operation.value)

@@ -213,7 +213,7 @@ SHELL_VOCABULARY = replace(trace.VOCABULARY, messages=Places(see_shell), rooms=(
 
 
 class T3dShellStack(AdapterStack):
-    """Puts are stores through the adapter's aperture; words of gets, and swaps, are commands. No firmware runs."""
+    """Puts are stores through the adapter's aperture; gets and swaps are commands. No firmware runs."""
 
     name = "t3d"
     help = "MPICH on the Cray T3D (1996), with the remote-memory adapter as the shell"

@@ -19,7 +19,7 @@ from lanai_host.stacks.t3d.puts import Put, Question, Remote
 from lanai_sim.kernel.cluster import Cluster
 from lanai_sim.machine.fabrics.switches import star
 
-ADAPTER = Adapter(streams=4, stream_bytes=32)
+ADAPTER = Adapter(streams=4, stream_bytes=32, read_bytes=8)
 PLACES = tuple(Place(node, 0, 0x5A5A + node) for node in range(2))
 SIZE = 4 * PAGE_SIZE
 TURN = 1_000_000  # picoseconds

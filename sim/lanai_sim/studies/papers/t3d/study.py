@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from lanai_hdl.remote.config import Remote
 from lanai_host.config import alpha21064
 from lanai_host.stacks.t3d.heap import LONG, SHORT, WORD, HeapLayout, T3dOptions, t3d
 
@@ -13,6 +13,7 @@ from ....machine.machine import Machine
 from ....machine.presets import t3d_shell
 from ...benches.p2p.plots import by_size
 from ...drawing import Plot
+from ...remote_hosts import adapter_of
 from ..claims import Experiment, Programs
 from ..studies import study
 from ..verdicts import Computed, Figures
@@ -36,8 +37,6 @@ TORUS = "torus:4x4x4"
 
 def figures(quick: bool) -> dict[str, float]:
     layout = HeapLayout(RANKS, t3d())
-    (shell,) = t3d_shell().blocks
-    assert isinstance(shell, Remote)
     return {
         "design.slots_per_pair": (layout.slot(1) - layout.slot(0)) / layout.slot_size,
         "design.send_levels": len({SHORT, LONG}),
@@ -45,7 +44,7 @@ def figures(quick: bool) -> dict[str, float]:
         "design.alignment_first": T3dOptions(alignment=8).alignment,
         "design.transfer_bits": 8 * WORD.size,
         "design.processors": RANKS,
-        "design.nodes": shell.peers,
+        "design.nodes": adapter_of(t3d_shell()).peers,
     }
 
 
@@ -108,6 +107,15 @@ def choices(quick: bool) -> dict[str, float]:
         "choices.bandwidth_MBps.100000": 100_000 / times[100_000],
         **{f"choices.{what}_MBps": MOST / found[f"{what} {MOST}"] for what in ("put", "get")},
     }
+
+
+def packets(quick: bool) -> dict[str, float]:
+    """Bandwidth of gets whose packets ask for more bytes; none with `quick`."""
+    found = {}
+    for size in () if quick else (16, 32):
+        nic = t3d_shell().but(blocks=(replace(adapter_of(t3d_shell()), read_bytes=size),))
+        found[f"packets.get_MBps.{size}"] = MOST / RUNS.lines("remote_memory", str(MOST), nic=nic)[f"get {MOST}"]
+    return found
 
 
 def alignment(quick: bool) -> dict[str, float]:
@@ -176,6 +184,7 @@ EXPERIMENTS = (
     Experiment("large", "mpptest, 1 to 5 MB (T3-B1, figure 8)", large),
     Experiment("remote", "put, get, swap and add without MPI (T3-01)", remote_memory),
     Experiment("choices", "the host's prices that are choices, doubled", choices),
+    Experiment("packets", "gets whose packets ask for more bytes", packets),
     Experiment("alignment", "buffers that puts cannot move (T3-21)", alignment),
     Experiment("ready", "standard and ready sends (T3-13)", ready),
     Experiment("versions", "the first and the second version of the device (T3-08, T3-15)", versions),
@@ -193,9 +202,9 @@ def plateau(figures: Figures) -> float:
     return figures[f"bandwidth_MBps.{max(sizes)}"]
 
 
-def _fetch(figures: Figures) -> float:
-    """Microseconds of a fetch of 8 bytes."""
-    return 8 / figures["get_MBps"]
+def _packet(figures: Figures, size: int) -> float:
+    """Microseconds of a packet of a get."""
+    return size / figures["get_MBps" if size == 8 else f"packets.get_MBps.{size}"]
 
 
 def _misaligned(figures: Figures) -> float:
@@ -220,7 +229,9 @@ COMPUTED: Computed = {
     "s5.wait_progress": lambda f: f["version.queue.completes"] == 1 and f["version.late.completes"] == 0,
     "s3_3.validation_cost": lambda f: _extension(f) > 10 * max(_check(f), 0.1),
     "s6.t3e_fence": lambda f: f["t3e.fenced.wrong"] == 0 < f["t3e.bare.wrong"],
-    "fetch": _fetch,
+    "packet_8": lambda f: _packet(f, 8),
+    "packet_16": lambda f: _packet(f, 16),
+    "packet_32": lambda f: _packet(f, 32),
     "misaligned": _misaligned,
     "check": _check,
     "extension": _extension,
