@@ -179,7 +179,11 @@ EXPERIMENTS = [
         lambda q: bandwidth(theirs("csma"), BANDWIDTH_SIZES, q, "half_duplex"),
     ),
     Experiment("phases", "table 4.2: 256 bytes by FIFO on that hub, behind streams of other sizes", phases),
-    Experiment("primitives_colliding", "table 2.2 on a hub, with collisions", lambda q: raw_colliding()),
+    Experiment(
+        "primitives_colliding",
+        "table 2.2 on a hub, with collisions, and with reply on failure",
+        lambda q: raw_colliding(),
+    ),
     Experiment("kernels", "table 4.3: kernels of our own that communicate as NPB IS and MG do", kernels),
     *(
         Experiment(

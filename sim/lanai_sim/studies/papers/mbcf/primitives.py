@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -95,8 +95,11 @@ class Append(Primitive):
     name = "fifo"
 
     def send(self, size: int, number: int) -> None:
+        self._append(size, number)
+
+    def _append(self, size: int, number: int, quiet: bool = False) -> None:
         self.host.memory[:size] = bytes([number]) * size
-        self.host.remote.append(self.theirs, PAGE_SIZE, self.host.address, size)
+        self.host.remote.append(self.theirs, PAGE_SIZE, self.host.address, size, quiet=quiet)
 
     def take(self, size: int, number: int) -> None:
         fifo, woken = self.mine.fifo, False
@@ -105,6 +108,17 @@ class Append(Primitive):
         assert fifo.record()[0] == number
         fifo.drop()
         self.pay(size, woken, (HostCost.DEQUEUE, 1), (HostCost.COPY, size))
+
+
+class Quiet(Append):
+    """Records by reply on failure: of a stream only the last one is answered."""
+
+    name = "quiet"
+    begun = 0
+
+    def send(self, size: int, number: int) -> None:
+        self.begun += 1
+        self._append(size, number, quiet=self.begun % STREAM != 0)
 
 
 def one_way(way: Primitive, size: int) -> float:
@@ -137,9 +151,17 @@ def stream(way: Primitive, size: int) -> float:
 
 
 Measure = Callable[[Primitive, int], float]
+KINDS: tuple[type[Primitive], ...] = (Write, Append)
 
 
-def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes: Sequence[int]) -> dict[str, float]:
+def measure(
+    costs: HostConfig,
+    nic: NicConfig,
+    fabric: str,
+    what: Measure,
+    sizes: Sequence[int],
+    kinds: Sequence[type[Primitive]] = KINDS,
+) -> dict[str, float]:
     """Return the times that node 0 measures, by primitive and size."""
     net = fabrics.describe(fabric, 2)
     timeout = timeout_on(nic, adapter_of(nic), partial(net.passage, nic))
@@ -149,7 +171,7 @@ def measure(costs: HostConfig, nic: NicConfig, fabric: str, what: Measure, sizes
         places[host.node] = Place.open(host, adapter_of(nic).payload)
         _meet(host, lambda: len(places) == 2)
         found = {}
-        for kind in (Write, Append):
+        for kind in kinds:
             way = kind(host, costs, places)
             for size in sizes:
                 found[f"{kind.name}.{size}"] = what(way, size)
@@ -182,6 +204,12 @@ def figures(costs: HostConfig, nic: NicConfig) -> dict[str, float]:
 
 
 def colliding(costs: HostConfig, nic: NicConfig) -> dict[str, float]:
-    """The half-duplex rows of table 2.2 with collisions: ``colliding.<primitive>.<size>``."""
+    """The half-duplex rows of table 2.2 with collisions, ``colliding.<primitive>.<size>``; and by reply on failure,
+    with them and on a hub that switches, ``<fabric>.quiet.<size>``."""
     found = measure(costs, nic, "csma", stream, STREAM_SIZES)
-    return {f"colliding.{figure}": value for figure, value in found.items()}
+    figures = {f"colliding.{figure}": value for figure, value in found.items()}
+    for fabric in ("csma", "switching-hub"):
+        silent = nic.but(blocks=(replace(adapter_of(nic), quiet=1),))
+        found = measure(costs, silent, fabric, stream, STREAM_SIZES, (Quiet,))
+        figures |= {f"{fabric}.{figure}": value for figure, value in found.items()}
+    return figures
