@@ -18,7 +18,11 @@ PUBLISHED = ("o", "s", "^", "D")
 # The colours of the report's page (report/page/parts/page.css), the strongest first.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#7a4b1e", "#77839a")
 MOST_TICKS = 10  # with more sizes, matplotlib chooses
+TICK_GAP = 0.065  # of the plot's width, between two sizes that are both written
 GAP = 0.06  # of the plot's height, between the names at the ends of two lines
+MOST_NAMES, LONGEST_NAME = 6, 26  # of lines, and of letters: with more of them names stand below the plot
+KEY_ROW = 0.16  # inches
+MILLION = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,19 @@ class Plot:
     def named(self) -> bool:
         """Do its lines go from one name to the next?"""
         return any(isinstance(x, str) for points in self.lines.values() for x in points)
+
+    @property
+    def names(self) -> int:
+        """How many lines and kinds of marks there are."""
+        return len(self.lines) + len(self.points)
+
+    @property
+    def keyed(self) -> bool:
+        """Do the names stand in a key below the plot, as they have no room in it or at the lines' ends?"""
+        if self.bars or self.names == 1:
+            return False
+        longest = 0 if self.points else max(map(len, self.lines), default=0)
+        return self.named or self.names > MOST_NAMES or longest > LONGEST_NAME
 
     def digest(self) -> str:
         """A hash of what is drawn, to nine digits. An SVG drawing carries it (`digest_of`)."""
@@ -97,26 +114,28 @@ def draw(plot: Plot, path: Path) -> None:
         "svg.hashsalt": "openlanai",
         "svg.fonttype": "none",
         "font.size": 9,
+        "xtick.labelsize": 8,
         "axes.grid": True,
         "axes.axisbelow": True,
         "axes.prop_cycle": cycler(color=COLOURS),
         "grid.alpha": 0.3,
     }
     with rc_context(style):
-        figure = Figure(figsize=(6, 2.2 if plot.bars else 3.6), layout="constrained")
+        rows = (plot.names + 1) // 2 if plot.keyed else 0
+        figure = Figure(figsize=(6, 2.2 if plot.bars else 3.6 + KEY_ROW * rows), layout="constrained")
         axes = figure.subplots()
         _bars(axes, plot.bars) if plot.bars else _lines(axes, plot)
         for name, height in plot.marks.items():
             axes.axhline(height, linestyle="--", linewidth=1, color="0.4")
-            axes.annotate(name, (1, height), xycoords=("axes fraction", "data"), ha="right", va="bottom", color="0.3")
+            axes.annotate(name, (0.01, height), xycoords=("axes fraction", "data"), va="bottom", color="0.3")
         axes.set_title(plot.title, fontsize=10)
         axes.set_xlabel(_unit(plot.x))
         axes.set_ylabel(_unit(plot.y))
         if plot.bars:
             figure.legend(loc="outside lower center", ncol=5, fontsize=8)
-        elif plot.named:
+        elif plot.keyed:
             figure.legend(loc="outside lower center", ncol=2, fontsize=8)
-        elif plot.points and len(plot.lines) + len(plot.points) > 1:
+        elif plot.points and plot.names > 1:
             axes.legend(fontsize=8)
         elif len(plot.lines) > 1:
             _name_at_ends(axes, plot.lines)
@@ -140,16 +159,19 @@ def _lines(axes: Any, plot: Plot) -> None:
         smallest = min((float(x) for points in everything for x in points), default=1.0)
         axes.set_xscale("log" if smallest > 0 else "symlog", base=2)
         sizes = sorted({x for points in everything for x in points})
-        if len(sizes) <= MOST_TICKS:
-            axes.set_xticks(sizes)
         axes.xaxis.set_major_formatter(lambda x, _: _binary(x))
-    elif all(isinstance(x, int | float) and float(x).is_integer() for points in everything for x in points):
-        axes.xaxis.get_major_locator().set_params(integer=True)  # no 2.25 ranks
+        if len(sizes) <= MOST_TICKS:
+            axes.set_xticks(_apart(axes, sizes))
+            axes.set_xticks([], minor=True)
+    elif not plot.named:
+        axes.xaxis.set_major_formatter(lambda x, _: _decimal(x))
+        if all(float(x).is_integer() for points in everything for x in points):
+            axes.xaxis.get_major_locator().set_params(integer=True)  # no 2.25 ranks
     if "y" in plot.log:
         axes.set_yscale("log")
     else:
-        top = max([*plot.marks.values(), *(y for points in everything for y in points.values())], default=1)
-        axes.set_ylim(0, 1.1 * top)
+        heights = [*plot.marks.values(), *(y for points in everything for y in points.values())]
+        axes.set_ylim(1.1 * min([0, *heights]), 1.1 * max(heights, default=1))
 
 
 def _name_at_ends(axes: Any, lines: Mapping[str, Mapping[float, float] | Mapping[str, float]]) -> None:
@@ -165,12 +187,28 @@ def _name_at_ends(axes: Any, lines: Mapping[str, Mapping[float, float] | Mapping
         most = place - GAP
 
 
+def _apart(axes: Any, sizes: Sequence[Any]) -> list[Any]:
+    """Leave out sizes that would be written into each other."""
+    axes.get_xlim()
+    to_axes = axes.transData + axes.transAxes.inverted()
+    found: list[Any] = []
+    for size in sizes:
+        if not found or to_axes.transform((size, 1))[0] - to_axes.transform((found[-1], 1))[0] >= TICK_GAP:
+            found.append(size)
+    return found
+
+
 def _binary(number: float) -> str:
-    """1024 as 1 Ki."""
+    """1024 as 1 Ki, but 1056 as 1,056."""
     for unit, size in (("Mi", 1 << 20), ("Ki", 1 << 10)):
-        if number >= size:
+        if number >= size and 4 * number % size == 0:
             return f"{number / size:g} {unit}"
-    return f"{number:g}"
+    return _decimal(number)
+
+
+def _decimal(number: float) -> str:
+    """1000 as 1,000, and millions as such."""
+    return f"{number:,.10g}" if abs(number) < MILLION else f"{number / MILLION:g} million"
 
 
 def _unit(label: str) -> str:
