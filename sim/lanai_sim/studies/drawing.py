@@ -53,7 +53,7 @@ class Plot:
 
     @property
     def names(self) -> int:
-        """How many lines and kinds of marks there are."""
+        """Return the number of lines and kinds of marks."""
         return len(self.lines) + len(self.points)
 
     @property
