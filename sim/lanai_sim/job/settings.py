@@ -18,6 +18,7 @@ from lanai_host.errors import UserError
 from lanai_host.stacks import stack, stacks
 from lanai_host.stacks.base import NicStack, Stack
 
+from ..engines import kinds
 from ..kernel.kernel import FOREVER
 from ..machine.blocks import blocks
 from ..machine.machine import Machine
@@ -249,9 +250,11 @@ def _time(where: str, value: Any) -> int:
 
 
 # Flags that change what NICs do, or what joins them. Flags that say how NICs are evaluated change no
-# result, and are accepted where there are none: one command line serves all devices.
+# result, and are accepted where there are none: one command line serves all devices. An engine that has NICs of its
+# own, as the boards', is no such flag.
 NIC_FLAGS = (
     "nic", "nic_option", "block", "fabric", "fault", "survive_death", "wave", "wave_nodes", "wave_from", "wave_to",
+    "board",
 )  # fmt: skip
 
 
@@ -261,7 +264,9 @@ ON_NICS = "lanai2"  # the device of who asks for NICs and names none
 def nic_flags(args: argparse.Namespace) -> list[str]:
     """Return the flags that were given and act on NICs."""
     flags = {**vars(args), "fault": [text for text in args.fault if not is_kill(text)]}
-    return [f"--{flag.replace('_', '-')}" for flag in NIC_FLAGS if flags[flag] not in (None, [])]
+    given = [f"--{flag.replace('_', '-')}" for flag in NIC_FLAGS if flags[flag] not in (None, [])]
+    has_its_own = args.engine is not None and not args.board and kinds.kind(args.engine).nic("") is not None
+    return [*given, f"--engine {args.engine}"] if has_its_own else given
 
 
 def check_flags(args: argparse.Namespace, config: JobData) -> None:

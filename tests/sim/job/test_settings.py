@@ -275,6 +275,13 @@ def test_who_asks_for_nics_and_names_no_device_gets_lanai2(flags, file):
     assert asked("-n", "2", "--system", "sci-2002", *flags).device == "sci"
 
 
+@pytest.mark.parametrize("flags", [["--engine", "board"], ["--board", "ulx3s-85f"]], ids=lambda flags: flags[0])
+def test_who_asks_for_boards_has_nics(flags):
+    assert asked("-n", "2", *flags).device == "lanai2"
+    with pytest.raises(UserError, match=f"^{flags[0]}.* cannot act on the device 'ideal', which has no NICs"):
+        asked("-n", "2", "--device", "ideal", *flags)
+
+
 def test_without_a_word_of_nics_there_are_none(file):
     assert asked("-n", "2").device == "ideal"
     assert asked("-n", "2", "--fault", "kill rank1 at=20ms").device == "ideal"
