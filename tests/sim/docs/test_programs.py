@@ -98,7 +98,7 @@ ROW = re.compile(r"^\| `(trace\.\w+(?:\.\w+)?)` \| ([\d.]+) \|$", re.M)
 def figures(tmp_path_factory):
     """Return the figures that the command of the page measures."""
     folder = tmp_path_factory.mktemp("bench")
-    (command,) = COMMAND.findall(PAGE_TRACE_PAGE.read_text())
+    (command,) = COMMAND.findall(" ".join(PAGE_TRACE_PAGE.read_text().split()))  # it may go over a line's end
     pages.run([f"{command} --json figures.json"], folder)
     return json.loads((folder / "figures.json").read_text())["figures"]
 

@@ -1,6 +1,7 @@
 """A board that Vivado builds: the project that is written without it, which Tcl reads and Verilator too."""
 
 import json
+import os
 import subprocess
 from importlib.resources import files
 
@@ -77,7 +78,8 @@ def test_verilator_reads_the_project_with_the_cells_that_yosys_knows(netlist, tm
         "top.v",
         *libraries,
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "VERILATOR_ROOT": str(verilator_root())}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not [line for line in done.stderr.splitlines() if line.startswith("%Warning-PINNOTFOUND")]
 
