@@ -118,6 +118,12 @@ def packets(quick: bool) -> dict[str, float]:
     return found
 
 
+def windows(quick: bool) -> dict[str, float]:
+    """Return the bandwidth of a long message whose receiver answers for each page; nothing with `quick`."""
+    size = 1_000_000
+    return {} if quick else {"windows.bandwidth_MBps": size / half_trips((size,), options={"reply_pages": 1})[size]}
+
+
 def alignment(quick: bool) -> dict[str, float]:
     """Messages whose buffers are off by one byte, and those of an odd length (T3-21)."""
     whole, off = half_trips((512, 100_000)), half_trips((512, 100_000), off=1)
@@ -185,6 +191,7 @@ EXPERIMENTS = (
     Experiment("remote", "put, get, swap and add without MPI (T3-01)", remote_memory),
     Experiment("choices", "the host's prices that are choices, doubled", choices),
     Experiment("packets", "gets whose packets ask for more bytes", packets),
+    Experiment("windows", "a long message with an answer for each page (T3-10)", windows),
     Experiment("alignment", "buffers that puts cannot move (T3-21)", alignment),
     Experiment("ready", "standard and ready sends (T3-13)", ready),
     Experiment("versions", "the first and the second version of the device (T3-08, T3-15)", versions),
@@ -232,6 +239,7 @@ COMPUTED: Computed = {
     "packet_8": lambda f: _packet(f, 8),
     "packet_16": lambda f: _packet(f, 16),
     "packet_32": lambda f: _packet(f, 32),
+    "windows": lambda f: 100 * f["windows.bandwidth_MBps"] / f["put_MBps"],
     "misaligned": _misaligned,
     "check": _check,
     "extension": _extension,
