@@ -198,6 +198,7 @@ EXPERIMENTS = [
         Experiment(name, f"{says} (`--npb DIR`)", partial(times.causes_measured, name), needs="npb")
         for name, says in (
             ("npb_ep_gather", "table 4.3: EP, with reduces that gather at a root"),
+            ("npb_sp_fifo", "tables 4.3 and 4.9: SP, with FIFOs of 256 KiB for each peer"),
             ("npb_sp_jitter", "tables 4.3 and 4.9: SP, by ranks that compute unevenly"),
             ("npb_is_half_duplex", "table 4.7: IS, on a hub in half duplex"),
         )

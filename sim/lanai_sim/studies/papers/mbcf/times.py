@@ -67,8 +67,10 @@ class Change:
 
 HALF = mbcf_100baset().link_kbytes // 2  # what each direction has of a port in half duplex, if both are as busy
 UNEVEN = 0.03  # at most so much of each stretch of computing
+ROOMY = {"fifo_pages": 64}  # ten of SP's messages, where the default holds one
 CHANGES = {
     "npb_ep_gather": (Change("ep", "gather", {"gather": 1}),),
+    "npb_sp_fifo": (Change("sp", "fifo", ROOMY), Change("sp", f"fifo.{NSR}", {"requests": 0, **ROOMY})),
     "npb_sp_jitter": (
         Change("sp", "jitter", {}, jitter=UNEVEN),
         Change("sp", f"jitter.{NSR}", {"requests": 0}, jitter=UNEVEN),
@@ -290,12 +292,13 @@ def _figure(name: str, way: str, what: str = "seconds") -> str:
 
 def _reason(name: str, why: str, figures: ReadFigures) -> str:
     """With what it takes on `ideal`, and IS in half duplex: by ports whose directions have half the rate, and on one
-    wire that all share. SP's is in `_sps`."""
+    wire that all share; SP with longer FIFOs. SP's by uneven ranks is in `_sps`."""
     alone = figures.get(_figure(name, ALONE))
     why = why if alone is None else f"{why} Without a network: {alone:.4g} s."
     for how, words in (
         ("half_rate", "Half duplex by ports, each direction at half the rate:"),
         ("half_duplex", ON_ONE),
+        ("fifo", "With FIFOs of 256 KiB"),
     ):
         half = [dotted(BEGIN, name, how, way, "seconds") for way in ("", NSR)]
         if figures.keys() >= {*half}:

@@ -134,12 +134,15 @@ def scaling(quick: bool) -> Figures:
     return found
 
 
-def partners(seed: int) -> list[int]:
-    """Return partners of the nodes by chance, another one for each, with four transfers on each segment: as each node
-    sends to one and receives from one, all segments have the same number."""
+def partners(seed: int, shared: bool = False) -> list[int]:
+    """Return partners of the nodes by chance, with four transfers on each segment: another one for each node, so that
+    all segments have the same number, or `shared` ones, so that they have it in the mean."""
     chance, found = random.Random(seed), list(range(NODES))
     while any(a == b for a, b in enumerate(found)) or sum((b - a) % NODES for a, b in enumerate(found)) != 4 * NODES:
-        chance.shuffle(found)
+        if shared:
+            found = chance.choices(range(NODES), k=NODES)
+        else:
+            chance.shuffle(found)
     return found
 
 
@@ -164,6 +167,12 @@ def on_ring(
     arguments = ("put", "shared", "fence", distance, 4, 2 * WINDOW, 8 * KIB)
     rates = THEIRS.lines("sparse", *arguments, ranks=nodes, fabric="ring", nic=nic, options=options or {})
     return rates[f"least.{8 * KIB}"]
+
+
+def with_shared_targets(quick: bool) -> Figures:
+    """The same of 8 nodes whose partners by chance may be those of others too; none with `quick`."""
+    seeds = () if quick else range(SEEDS)
+    return {f"ring.shared.{seed}": on_ring(NODES, commas(partners(seed, shared=True))) for seed in seeds}
 
 
 def with_short_packets(quick: bool) -> Figures:
@@ -247,6 +256,7 @@ EXPERIMENTS = (
         lambda quick: {} if quick else renamed("table_2", stores.ring_figures()),
     ),
     Experiment("ringlet", "sparse on ringlets of 4 to 8 nodes, by MPI (table 2, figure 12)", on_rings),
+    Experiment("shared_targets", "8 nodes whose partners by chance others may have too", with_shared_targets),
     Experiment("short_packets", "the same with packets of at most 64 bytes", with_short_packets),
     Experiment("commands", "the same by commands of the adapter: 4 nodes, and blocks of noncontig", by_commands),
     Experiment("both_ways", "8 nodes, each to both its neighbours", both_ways),

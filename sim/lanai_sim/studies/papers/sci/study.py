@@ -129,8 +129,8 @@ def sensible(figures: Figures) -> float:
     return float(max(nodes for nodes in stores.FASTER if figures[f"table_2.ring_200.{nodes}.max_use_mibps"] >= enough))
 
 
-def by_chance(figures: Figures) -> list[float]:
-    return [figures[f"ring.chance.{seed}"] for seed in range(SEEDS)]
+def by_chance(figures: Figures, how: str = "chance") -> list[float]:
+    return [figures[f"ring.{how}.{seed}"] for seed in range(SEEDS)]
 
 
 def listed(values: Callable[[Figures], Sequence[float]], unit: str = "MiB/s") -> Callable[[Figures], str]:
@@ -254,6 +254,9 @@ COMPUTED: Computed = {
     "s5_3.peak_8_nodes": lambda f: stores.mean(by_chance(f)),
     "least_by_chance": lambda f: min(by_chance(f)),
     "most_by_chance": lambda f: max(by_chance(f)),
+    "least_shared": lambda f: min(by_chance(f, "shared")),
+    "most_shared": lambda f: max(by_chance(f, "shared")),
+    "mean_shared": lambda f: stores.mean(by_chance(f, "shared")),
     "s5_3.saturation_nodes": sufficient,
     "s5_3.max_ringlet": sensible,
     "s5_3.congestion": lambda f: shares(f, "most")[-1],

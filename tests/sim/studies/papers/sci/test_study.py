@@ -123,6 +123,16 @@ def test_partners_by_chance_use_each_segment_by_four():
         assert all(node != partner for node, partner in enumerate(partners))
 
 
+def test_partners_that_others_have_too_use_a_segment_by_four_in_the_mean():
+    """SC-B5: what the paper's words leave open."""
+    found = [experiments.partners(seed, shared=True) for seed in range(experiments.SEEDS)]
+    assert any(len(set(partners)) < constants.NODES for partners in found)
+    for partners in found:
+        hops = [(partner - node) % constants.NODES for node, partner in enumerate(partners)]
+        assert sum(hops) == 4 * constants.NODES
+        assert 0 not in hops
+
+
 def test_a_line_that_accesses_do_not_fill_leaves_in_transactions_of_eight_bytes():
     """SC-B4."""
     assert list(stores.transactions(64, 64, 2)) == [(0, 32), (32, 32), (64, 32), (96, 32)]

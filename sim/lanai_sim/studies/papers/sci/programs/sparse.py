@@ -20,8 +20,9 @@ world = MPI.COMM_WORLD
 partners = list(map(int, sys.argv[4].split(",")))
 if len(partners) == 1:
     partners = [(rank + partners[0]) % world.size for rank in range(world.size)]
-partner, origin = partners[world.rank], partners.index(world.rank)
-origins = world.group.Incl([origin])
+partner = partners[world.rank]
+senders = [rank for rank, one in enumerate(partners) if one == world.rank]
+origins = world.group.Incl(senders)
 targets = world.group.Incl([partner])
 if memory == "shared":
     window = MPI.Win.Allocate(window_size, 1, comm=world)
@@ -72,7 +73,7 @@ for size in map(int, sys.argv[7].split(",")):
     if operation == "put":
         at = STRIDE * size * np.arange(calls)
         own = np.frombuffer(window.tomemory().tobytes(), "u1")
-        assert (own[at] == 1 + origin).all()
+        assert np.isin(own[at], [1 + rank for rank in senders] or 0).all()
         world.Barrier()
 if synchronisation == "fence":
     window.Fence(MPI.MODE_NOSUCCEED)
