@@ -234,8 +234,10 @@ def table(name: str) -> str:
 
 def ways() -> dict[str, Way]:
     found: dict[str, Way] = {
-        "mbcf.s4_3.sr_better": ByShape(_are_faster, _gains, BETTER),
-        "mbcf.s4_3.sp_best": ByShape(lambda f: _gain(f, "sp") < 0.97, _sps, SP),
+        "mbcf.s4_3.sr_better": ByShape(
+            _are_faster, _gains, BETTER, lead=lambda f: min(1 / _gain(f, name) for name in FASTER)
+        ),
+        "mbcf.s4_3.sp_best": ByShape(lambda f: _gain(f, "sp") < 1, _sps, SP, lead=lambda f: 1 / _gain(f, "sp")),
         "mbcf.s4_3.bt_hidden": ByShape(lambda f: abs(_gain(f, "bt") - 1) < 0.03, lambda f: _words(f, "bt"), WHY["bt"]),
     }
     published = {claim.id: claim.values for claim in claims.load("mbcf")}
