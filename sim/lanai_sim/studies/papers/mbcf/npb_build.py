@@ -240,7 +240,7 @@ class Sources:
             path.write_text(text)
             changes += count
         if not changes:
-            raise UserError(f"{program.any_source} has no receive that names its source: not NPB 3.3")
+            raise UserError(f"{program.any_source} has no receive that names its source: not NPB 3.3.1")
         return kept
 
     @staticmethod
