@@ -200,9 +200,9 @@ WHY = {
     "lu": "Planes pass from rank to rank. Without named sources few messages can be written, so requests gain nothing.",
     "sp": (
         "On `ideal` nine ranks take 1.11 times a ninth of one's time, as they execute 1.10 times its instructions. The "
-        "paper's took 1.08 times in all. The rest is FIFOs that are full: one of 32 KiB, our choice, holds one message "
-        "of SP and a third of the next, whose sender waits until the receiver has come to a call. The thesis does not "
-        "say how long its FIFOs are."
+        "paper's took 1.08 times in all. Most of the rest is FIFOs that are full: one of 32 KiB, our choice, holds one "
+        "message of SP and a third of the next, whose sender waits until the receiver has come to a call. The thesis "
+        "does not say how long its FIFOs are."
     ),
     "bt": (
         "On `ideal` nine ranks take 1.21 times a ninth of one's time: 1.09 for more instructions, 1.11 for waits "
