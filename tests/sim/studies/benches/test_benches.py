@@ -107,7 +107,7 @@ def test_processes_are_seen_with_what_they_spend():
     assert any("for n in range" in command and 0.02 < seconds < 60 for command, seconds in found.items())
 
 
-@pytest.mark.ci
+@pytest.mark.by_hand
 def test_a_second_device_and_an_edit_cost_less_than_the_first_run():
     figures = cold.run(argparse.Namespace(parts=["first"], device="mpi-np"))
     first, second, edit = (figures[f"cold.{name}_cpu_s"] for name in ("first", "second", "edit"))
