@@ -4,6 +4,7 @@ of the class, each value of the type that the member has."""
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -164,6 +165,15 @@ def flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
             yield from flat(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value
+
+
+def read_toml(what: str, path: str, instead: str) -> Document:
+    """Return the tables of a TOML file. `what`: what it was named as. `instead`: what to name, or to write."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"cannot read {what} {path!r}: {why}; {instead}") from error
 
 
 def read_json(what: str, text: str) -> Document:

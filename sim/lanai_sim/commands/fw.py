@@ -14,13 +14,16 @@ from lanai_firmware.compiler import build
 from lanai_firmware.disasm import disassemble
 from lanai_firmware.image import MAGIC, Image
 from lanai_firmware.programs import firmware, names
-from lanai_hdl.config import PRESETS, NicConfig
+from lanai_hdl.config import NicConfig
 from lanai_host.errors import UserError
 
 from ..command_line import count
 from ..console import plain
 from ..corebench.firmware_ways import WAYS, FedNic, read_packets, run_on
 from ..figures import write_json
+from ..machine.machine import nic_from
+from ..machine.presets import PRESETS
+from ..tables import read_toml
 from ..units import counted
 
 NAME = "fw"
@@ -36,7 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             what += f", an image, or a program of this project: {', '.join(names())}"
         action.add_argument("file", metavar="FILE", help=what)
         action.add_argument(
-            "--nic", choices=sorted(PRESETS), default="lanai41", help="preset of the NIC (default: %(default)s)"
+            "--nic",
+            metavar="NIC",
+            default="lanai41",
+            help=f"preset of the NIC: {', '.join(sorted(PRESETS))}; or FILE.toml with its parameters, as --config of "
+            "`lanai run` has them (default: %(default)s)",
         )
         if name == "build":
             action.add_argument("-o", "--output", metavar="IMAGE", help="file to write (default: FILE with .image)")
@@ -60,9 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument("--json", metavar="FILE", help="write the figures to FILE")
 
 
+def nic_of(name: str) -> NicConfig:
+    """Return the NIC of a preset, or of the table `nic` of a configuration file."""
+    if not name.endswith(".toml"):
+        return nic_from({"preset": name})
+    document = read_toml("--nic", name, "name a preset, or a file with a table [nic]")
+    if "nic" not in document:
+        raise UserError(f"--nic {name!r} has no table [nic]; write, for example: nic = {{sram_size = 65536}}")
+    return nic_from(document["nic"])
+
+
 def image_of(args: argparse.Namespace) -> Image:
     """The image that FILE is, or that it makes."""
-    config: NicConfig = PRESETS[args.nic]()
+    config = nic_of(args.nic)
     if args.file in names() and not Path(args.file).exists():
         return firmware(args.file).image(config)
     try:
@@ -84,7 +101,7 @@ def build_image(args: argparse.Namespace) -> int:
 def run_firmware(args: argparse.Namespace) -> int:
     if args.timeout is not None:
         return _run_within(args)
-    config: NicConfig = PRESETS[args.nic]()
+    config = nic_of(args.nic)
     nic = None if args.packets is None else FedNic(read_packets(args.packets), config)
     outcome = run_on(args.on, args.file, config, args.cycles, nic)
     figures: dict[str, float] = {} if outcome.result is None else {"fw.run.result": outcome.result}

@@ -2,7 +2,6 @@
 with the file list, register map, page of ports and a bench."""
 
 import argparse
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from lanai_host.errors import UserError
 
 from ..machine import blocks
 from ..machine.machine import block_from
+from ..tables import read_toml
 from ..units import counted
 
 NAME = "verilog"
@@ -82,11 +82,7 @@ def _values(words: list[str], block: str) -> dict[str, Any]:
 
 def _of_file(path: str, block: str) -> dict[str, Any]:
     """The parameters in a file, at its top or in tables. A table of another block than `block` does not count."""
-    try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise UserError(f"cannot read --config {path!r}: {why}; name a TOML file, or write NAME=VALUE") from error
+    document = read_toml("--config", path, "name a TOML file, or write NAME=VALUE")
     found: dict[str, Any] = {}
     for name, value in document.items():
         if name not in TABLES or not isinstance(value, dict):

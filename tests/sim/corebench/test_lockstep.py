@@ -247,6 +247,26 @@ def test_what_cannot_be_run_is_told(run):
     assert (code, "on native, packets come to 1 MiB of SRAM, not to 131072 bytes" in said) == (2, True)
 
 
+def test_the_nic_may_be_of_a_file(run, tmp_path):
+    def with_nic(text, *options):
+        (tmp_path / "nic.toml").write_text(text)
+        return run(ECHO.format(waits="EVENT_RECV"), PACKETS, "--packets", "packets.txt", "--nic", "nic.toml", *options)
+
+    own = '[nic]\npreset = "small_fpga"\nsram_size = 65536\n'
+    code, said = with_nic(own)
+    assert (code, "3 packets came, 0 did not" in said) == (0, True)
+    assert "not to 65536 bytes" in with_nic(own, "--on", "native")[1]
+    for text, message in {
+        "[nic]\nsram = 65536\n": "[nic] has no key 'sram'; did you mean 'sram_size'?",
+        "sram_size = 65536\n": "--nic 'nic.toml' has no table [nic]; write, for example: nic = {sram_size = 65536}",
+        "[nic\n": "cannot read --nic 'nic.toml': Expected ']'",
+    }.items():
+        code, said = with_nic(text)
+        assert (code, message in said, said.count("\n")) == (2, True, 1)
+    code, said = run(ECHO.format(waits="EVENT_RECV"), PACKETS, "--nic", "lanai4")
+    assert (code, "'lanai4' is not known; did you mean 'lanai41'?" in said) == (2, True)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_timeout_ends_every_way(run, way):
     code, said = run(ENDLESS, "", "--on", way, "--timeout", "1", "--cycles", "999999999999")

@@ -2,17 +2,16 @@
 deadlock."""
 
 import re
-import tomllib
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from lanai_hdl.errors import UserError
 from lanai_hdl.link.format import MOST_PORTS
 
 from ...engines.base import Cable
+from ...tables import read_toml
 from ..fabric import Fabric
 from .base import FabricKind
 
@@ -184,10 +183,7 @@ class FileEnds(tuple[tuple[End, End], ...]):
 
 def read(path: str) -> FileEnds:
     """Return the cables of a TOML file with cables = [["nic0", "switch0.0"], ...]."""
-    try:
-        values = tomllib.loads(Path(path).read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"cannot read fabric {path!r}: {error}") from error
+    values = read_toml("fabric", path, "name a TOML file with cables")
     unknown = sorted(set(values) - {"cables"})
     if unknown:
         raise UserError(f"fabric {path!r} has unknown keys {', '.join(unknown)}; it may have: cables")
