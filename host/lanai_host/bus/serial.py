@@ -53,6 +53,16 @@ class SerialLine(ABC):
         return time.monotonic()
 
 
+def check_port(path: str) -> None:
+    """Raise UserError for a serial port that is not there. It is not opened: a board behind a URL may take that for
+    the end of a program."""
+    if "://" not in path:
+        try:
+            os.stat(path)
+        except OSError as error:
+            raise UserError(f"cannot open serial port {path!r}: {error.strerror}; name the board's port") from error
+
+
 class SerialPort(SerialLine):
     """A serial device of this machine, 8N1, blocking, or a URL of pyserial, such as
     rfc2217://host:port. `silence` seconds without an awaited byte are an error. What the board sent to a

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,7 @@ from lanai_host.c_module import preload
 from lanai_host.clocks.library import ASAN, PRELOAD, SEPARATORS, Clock, can_be_loaded
 from lanai_host.config import free
 from lanai_host.errors import UserError, unknown
-from lanai_host.stacks import names, stack
+from lanai_host.stacks import names, stack, stacks
 from lanai_host.stacks.base import NicStack, Placement, Stack
 
 from ..engines import kinds
@@ -77,6 +77,16 @@ def digest(placements: Sequence[int | None]) -> str:
     if len(said) < len(placements):
         return ""
     return hashlib.blake2b(b"".join(one.to_bytes(4, "little") for one in said), digest_size=4).hexdigest()
+
+
+def refuse(given: Sequence[str], device: str, why: str, can: Callable[[Stack], bool]) -> None:
+    """Raise UserError for settings, as the user wrote them, that the device cannot obey. `can`: one that can."""
+    if given:
+        able = (one.name for one in stacks() if can(one))
+        raise UserError(
+            f"{', '.join(given)} cannot act on the device {device!r}, {why}; leave it out, or choose a device on which "
+            f"it does: {', '.join(able)}"
+        )
 
 
 NO_LIMIT = float("inf")  # seconds
@@ -224,6 +234,9 @@ class JobData:
             if self.board:
                 raise UserError(f"--board {self.board!r} cannot act on the engine {self.engine!r}; take --engine board")
             return
+        board = f"--board {self.board}" if self.board else f"--engine {self.engine}"
+        if not self.stack.nics:
+            refuse([board], self.device, "which has no NICs", lambda one: one.nics)
         usual, chosen, blocks = Machine(), self.machine, self.machine.nic.blocks
         fabrics = {count: usual.but(fabric=cables).fabric for count, cables in kind.fabrics(self.board).items()}
         own = chosen.but(nic=nic.but(blocks=blocks), fabric=fabrics.get(self.nodes, min(fabrics.items())[1]))
@@ -345,6 +358,7 @@ class JobData:
                 f"the engine {self.engine!r} has {has} NICs, not {self.nodes}; start {has} ranks with -n, or more of "
                 "them with --ranks-per-node"
             )
+        self.engine_kind.check(self.board)
         needs = {
             "ranks in processes of their own": (Capability.RANKS, True),
             f"threads = {self.threads}": (Capability.THREADS, self.threads != 1),

@@ -25,7 +25,7 @@ from ..machine.machine import Machine
 from ..machine.presets import PRESETS as NIC_PRESETS
 from ..tables import Document, UnknownKey, from_preset, known, like, read_json, table, texts
 from ..units import duration
-from .data import SCALARS, JobData, Program, WaveConfig
+from .data import SCALARS, JobData, Program, WaveConfig, refuse
 from .restart.plan import is_kill, parse_checkpoint, parse_kill
 from .systems import expanded
 
@@ -275,7 +275,9 @@ def check_flags(args: argparse.Namespace, config: JobData) -> None:
     check_given(nic_flags(args), {f"--host-option {word}": word.partition("=")[0] for word in args.host_option}, config)
     if config.stack.options_table != "firmware":
         given = [f"--firmware {word}" for word in args.firmware]
-        _refuse(given, config, "whose own options are set by --option", lambda one: one.options_table == "firmware")
+        refuse(
+            given, config.device, "whose own options are set by --option", lambda one: one.options_table == "firmware"
+        )
 
 
 def check_given(nics: Sequence[str], host: Mapping[str, str], config: JobData) -> None:
@@ -289,20 +291,11 @@ def check_given(nics: Sequence[str], host: Mapping[str, str], config: JobData) -
     fields = {given: name.partition(".")[0] for given, name in host.items()}
     if not config.stack.nics:
         of_nics = [*nics, *(given for given, field in fields.items() if field in DRIVER_ONLY)]
-        _refuse(of_nics, config, "which has no NICs", lambda one: one.nics)
+        refuse(of_nics, config.device, "which has no NICs", lambda one: one.nics)
     for given, field in fields.items():
         if field in CHOICES - config.stack.host_choices:
-            _refuse([given], config, "whose driver has no such choice", _obeys(field))
+            refuse([given], config.device, "whose driver has no such choice", _obeys(field))
 
 
 def _obeys(choice: str) -> Callable[[Stack], bool]:
     return lambda one: choice in one.host_choices
-
-
-def _refuse(given: Sequence[str], config: JobData, why: str, can: Callable[[Stack], bool]) -> None:
-    if given:
-        able = (one.name for one in stacks() if can(one))
-        raise UserError(
-            f"{', '.join(given)} cannot act on the device {config.device!r}, {why}; leave it out, or choose a device "
-            f"on which it does: {', '.join(able)}"
-        )

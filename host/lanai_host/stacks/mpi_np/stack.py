@@ -116,12 +116,22 @@ class MpiNpStack(NicStack):
         usual = plan.McpConfig()
         if placement.nic.sram_size < lanai41().sram_size:
             try:
-                self.check(usual, placement)
+                self._check(usual, placement)
             except UserError:
                 return plan.small()
         return usual
 
     def check(self, options: plan.McpConfig, placement: Placement) -> None:
+        try:
+            self._check(options, placement)
+        except UserError as error:
+            try:
+                self._check(plan.small(), placement)
+            except UserError:
+                raise error from None
+            raise UserError(f"{error}; or take --firmware preset=small, which fits") from error
+
+    def _check(self, options: plan.McpConfig, placement: Placement) -> None:
         image = FIRMWARE.image(placement.nic, options)
         self._layout(image, placement.nic, options, placement, 0)
 

@@ -70,5 +70,8 @@ class EngineKind(ABC):
         """Return whether its time is this machine's, so that the host's own work has no price beside."""
         return False
 
+    def check(self, board: str) -> None:  # noqa: B027  # most have nothing outside of this process
+        """Raise UserError for boards that are not there, as far as that is known before one is opened."""
+
     @abstractmethod
     def make(self, layout: Layout, options: EngineOptions) -> Engine: ...

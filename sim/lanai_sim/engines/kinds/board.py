@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
+from lanai_host.bus.serial import check_port
 
 from ..base import Engine, Layout
 from .base import Cables, Capability, EngineKind, EngineOptions
@@ -79,6 +80,10 @@ class BoardKind(EngineKind):
 
     def is_real(self, board: str) -> bool:
         return bool(BoardsChosen.parse(board).ports)
+
+    def check(self, board: str) -> None:
+        for port in BoardsChosen.parse(board).ports:
+            check_port(port)
 
     def make(self, layout: Layout, options: EngineOptions) -> Engine:
         from ..boards.engine import BoardEngine

@@ -54,6 +54,8 @@ def test_the_nic_and_the_fabric_are_the_boards_own():
         ({"engine": "pysim", "board": USUAL}, "--board 'ulx3s-85f' cannot act on the engine 'pysim'"),
         ({"engine": "board", "nic": "small_fpga"}, "--nic cannot act on the engine 'board'"),
         ({"engine": "board", "fabric": "pair"}, "--fabric cannot act on the engine 'board'"),
+        ({"board": USUAL, "device": "ideal"}, "--board ulx3s-85f cannot act on the device 'ideal', which has no NICs"),
+        ({"engine": "board", "device": "ideal"}, "--engine board cannot act on the device 'ideal'.*: bip, ccu, lanai2"),
         ({"board": "/dev/a,/dev/b,/dev/c,/dev/d,/dev/e"}, "names 5 boards; a switch on ulx3s-85f has ports for 4"),
     ],
 )
@@ -72,6 +74,12 @@ def test_there_are_as_many_boards_as_a_switch_has_ports(ranks, per_node, nodes):
 def test_there_are_as_many_ranks_as_ports_are_named():
     job = Job("true", 3, "mpi-np", board=",".join(PORTS))
     with pytest.raises(UserError, match="the engine 'board' has 2 NICs, not 3; start 2 ranks"):
+        job.run()
+
+
+def test_ports_are_judged_before_firmware_is_built(tmp_path):
+    job = Job("true", 2, "mpi-np", board=f"{tmp_path}/a,{tmp_path}/b", options="default")  # which would not fit
+    with pytest.raises(UserError, match=f"cannot open serial port '{tmp_path}/a': No such file or directory; name the"):
         job.run()
 
 
@@ -101,5 +109,7 @@ def test_firmware_that_does_not_fit_is_replaced_or_refused_before_anything_is_bu
     mpi_np.check(mpi_np.presets["small"](), placement(NIC, 4))
     job = Job("true", 2, "mpi-np", engine="board")
     assert job.chosen_options == Job.from_json(json.dumps(described(job))).options == mpi_np.presets["small"]()
-    with pytest.raises(UserError, match="less than 4608: use more NICs, more SRAM, or less of inline_bytes"):
+    with pytest.raises(
+        UserError, match=r"less than 4608: use more NICs, .*; or take --firmware preset=small, which fits"
+    ):
         Job("true", 2, "mpi-np", engine="board", options="default").run()
