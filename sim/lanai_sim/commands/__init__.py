@@ -15,23 +15,23 @@ GROUPS: dict[str, dict[str, str]] = {
     "run a program": {
         "run": "",
         "mpicc mpicxx mpifort env": "compile one; put mpiexec and compilers on PATH",
-        "compare sweep": "run it on several systems, by parameters",
+        "compare sweep": "run it on several systems; over values of parameters",
     },
     "find what is wrong with it": {
         "check": "",
         "explore": "",
-        "queues": "its message queues at a simulated time",
+        "queues": "show its message queues at a simulated time",
     },
     "see where its time went": {
         "trace": "report, profile, matrix, timeline, export",
-        "results diff": "runs that were kept; what changed between two",
+        "results diff": "list kept runs; say what changed between two",
     },
-    "hold the hardware": {
+    "build the hardware": {
         "build verilog board": "a bitstream, Verilog, a board on the desk",
         "fw": "",
     },
     "study and teach": {
-        "paper lab": "papers, labs of a course",
+        "paper lab": "run a paper's experiments again; labs of a course",
     },
     "set up": {
         "doctor": "",

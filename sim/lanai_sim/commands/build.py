@@ -1,5 +1,5 @@
-"""Build a bitstream: Amaranth to .bit with tools that pip brings, area and Fmax printed and
-stored."""
+"""Build a bitstream of the NIC, or of a switch, with tools that pip brings. Print its area and the
+clock that it reaches."""
 
 import argparse
 from dataclasses import replace
@@ -27,7 +27,11 @@ NO_BITSTREAM = 14  # the exit code where a vendor's tool is to make it, from wha
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "what", metavar="WHAT", nargs="?", default=NIC, help=f"{NIC}, or {SWITCH}: one with a phy at each port"
+        "what",
+        metavar="WHAT",
+        nargs="?",
+        default=NIC,
+        help=f"{NIC}, or {SWITCH}, which joins the cables of several boards (default: {NIC})",
     )
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--board", metavar="NAME", help="the board to build for")
@@ -51,16 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--line",
         metavar="LINE",
-        help=f"what joins it to its host: {' or '.join(LINES)} (default: serial)",
+        help=f"what joins the board to its host: {' or '.join(LINES)} (default: serial)",
     )
     parser.add_argument(
-        "--ports", type=int, metavar="N", help="of a switch (default: as many as the board's pins hold cables)"
+        "--ports", type=int, metavar="N", help="ports of a switch (default: as many as the board has pins for)"
     )
     parser.add_argument(
         "--mhz",
         type=float,
         metavar="F",
-        help="the slot clock (default: the board's own, which place and route reaches)",
+        help="the slot clock in MHz (default: the board's own, which place and route reaches)",
     )
     parser.add_argument(
         "--synthesis-only",

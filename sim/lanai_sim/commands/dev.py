@@ -1,4 +1,4 @@
-"""Develop openlanai: measure, run test suites of MPI, hold the processor and the models to what they are made of."""
+"""Develop openlanai: measure, run test suites of MPI, compare the processor and the models with what they stand for."""
 
 import argparse
 import sys
@@ -190,8 +190,12 @@ def check_all(args: argparse.Namespace) -> int:
 
 Tool = tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]
 TOOLS: dict[str, Tool] = {
-    "bench": ("measure the core, the engine, MPI point-to-point, ... and print a table", add_benches, measure),
+    "bench": ("measure the processor, the engine, MPI point-to-point, ... and print a table", add_benches, measure),
     "conform": (conform.HELP, conform.add_arguments, conform.run),
-    "lockstep": ("prove the core against the golden model with random programs", add_lockstep, prove),
+    "lockstep": (
+        "compare the gateware of the processor with the golden model, on random programs",
+        add_lockstep,
+        prove,
+    ),
     "replay": ("compare models with the gateware on recorded inputs of NICs, or record new ones", add_replay, replay),
 }

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BUS",
         action="append",
         default=[],
-        help=f"put the block behind a standard bus: {', '.join(WRAPPERS)}",
+        help=f"put the block behind a standard bus: {', '.join(WRAPPERS)}; may be given again",
     )
     parser.add_argument(
         "--with",

@@ -106,16 +106,16 @@ def _add_machine(add: Add) -> None:
         "--host",
         choices=hosts,
         metavar="HOST",
-        help=f"host, which says what its own work costs: {', '.join(hosts)} (default: pentium2_266)",
+        help=f"preset of the hosts, which says what their own work costs: {', '.join(hosts)} (default: pentium2_266)",
     )
 
 
 def _add_choices(add: Add) -> None:
     for flag, what in {
         "--nic-option": "change one parameter of the NICs or of their blocks, e.g. link_latency=16, remote.peers=32",
-        "--host-option": "change one choice of the host, e.g. pio_threshold=256, host_matching=yes",
-        "--firmware": "change one choice of the NIC's firmware, e.g. recovery=1, ack_slots=1",
-        "--option": "change one choice of the messaging system, e.g. eager=8192 on sci",
+        "--host-option": "change one parameter of the hosts, e.g. pio_threshold=256, host_matching=yes",
+        "--firmware": "change one parameter of the NICs' firmware, e.g. recovery=1, ack_slots=1",
+        "--option": "change one parameter of the messaging system, e.g. eager=8192 on sci",
     }.items():
         add(flag, **REPEATED, metavar="NAME=VALUE", help=what)
 
@@ -151,7 +151,12 @@ def _add_time(add: Add) -> None:
 
 
 def _add_evaluation(add: Add) -> None:
-    add("--engine", choices=engine_names(), help="what evaluates the NICs; cycles are the same (default: rtl)")
+    add(
+        "--engine",
+        choices=engine_names(),
+        help="what evaluates the NICs: rtl or pysim, with the same cycles, or board, whose times are its own "
+        "(default: rtl)",
+    )
     add(
         "--board",
         metavar="PORT,PORT",
