@@ -15,7 +15,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "run a program": {
         "run": "",
         "mpicc mpicxx mpifort env": "compile one; put mpiexec and compilers on PATH",
-        "compare sweep": "run it on several systems; over values of parameters",
+        "compare sweep": "run it on several systems, or over parameters",
     },
     "find what is wrong with it": {
         "check": "",
@@ -31,7 +31,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "fw": "",
     },
     "study and teach": {
-        "paper lab": "run a paper's experiments again; labs of a course",
+        "paper lab": "repeat a paper, or grade a lab of a course",
     },
     "set up": {
         "doctor": "",
