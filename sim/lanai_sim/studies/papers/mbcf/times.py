@@ -218,8 +218,8 @@ ON_FOUR = (
     "were not run."
 )
 BETTER = (
-    "By the speeds that the programs print, or by their iterations. LU's receives name no source, so it takes as long "
-    "either way."
+    "By the speeds that the programs print, or by their iterations. LU's faces go to receives without a source, so "
+    "requests gain it little, and cost time."
 )
 
 SP = (
