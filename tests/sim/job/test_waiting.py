@@ -151,8 +151,8 @@ def test_a_healthy_program_that_is_interrupted_shows_no_circle(device):
         assert "no reason" not in result.report
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("device", [pytest.param("ideal", marks=pytest.mark.by_hand), "mpi-np"])
+@pytest.mark.by_hand
+@pytest.mark.parametrize("device", ["ideal", "mpi-np"])
 def test_the_same_beside_other_work(device, busy_machine):
     result = Job((sys.executable, "-c", HEALTHY), 2, device, max_wall=30).run()
     assert result.code == Exit.TIME_LIMIT

@@ -79,11 +79,11 @@ def play(pair, lines, over):
             os.write(files[board], frame.to_bytes())
 
 
-@pytest.mark.ci
+@pytest.mark.by_hand
 @pytest.mark.parametrize(
     ("count", "ports"),
     [
-        pytest.param(2, 0, id="a cable", marks=pytest.mark.by_hand),
+        pytest.param(2, 0, id="a cable"),
         pytest.param(3, len(BOARDS[USUAL].ports), id="a switch"),
     ],
 )
