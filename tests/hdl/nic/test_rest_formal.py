@@ -319,6 +319,7 @@ BLOCKS = {
     ),
 }  # fmt: skip
 ASKED = ("registers", "packets of two", "adapter's packets")  # do nothing but what they are asked for
+WITHIN = ("adapter's server", "adapter's server that matches")  # the one that collects has all that they have
 
 
 @pytest.mark.ci
@@ -328,7 +329,10 @@ def test_nothing_changes_in_a_block_at_rest(prove, block):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("block", [name for name in BLOCKS if name not in ASKED])
+@pytest.mark.parametrize(
+    "block",
+    [pytest.param(name, marks=pytest.mark.by_hand if name in WITHIN else ()) for name in BLOCKS if name not in ASKED],
+)
 def test_a_block_that_is_always_idle_is_found(prove, block):
     with pytest.raises(AssertionError, match="failed assertion"):
         prove(RestSpec(BLOCKS[block], Const(1)), depth=SLOTS + 1)
