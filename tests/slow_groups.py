@@ -7,7 +7,7 @@ from dataclasses import dataclass
 BENCHES = ("bench", "proof")  # markers of a group that .ci/run runs too
 CI = "ci"  # marker of the other one
 BY_HAND = "by_hand"  # of a test that neither of them has
-INSTANCES = 1  # of one test that .ci/run runs, so that it ends within the hour
+INSTANCES = 1  # of one test that .ci/run runs, so that it ends within 45 minutes
 TRAFFIC = "host/traffic"
 SEEDS = 20  # of random traffic in a part
 PARTS = 5

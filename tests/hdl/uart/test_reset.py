@@ -139,7 +139,7 @@ def test_a_lost_answer_is_made_up_for_after_a_reset(lost):
     board.play(bench)
 
 
-@pytest.mark.ci
+@pytest.mark.ci(whole=True)  # both directions
 @pytest.mark.parametrize(
     ("writes", "writes_next"),
     [

@@ -5,20 +5,14 @@ from amaranth import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from lanai_hdl.bfm.verilated import SIMULATORS, missing
+from lanai_hdl.bfm.verilated import SIMULATORS
 from lanai_hdl.config import NicConfig
 from lanai_hdl.link.cable import Cable
 from lanai_hdl.wrap.axi_stream import FlitStream
 from lanai_hdl.wrap.tops import LinkEnd, NicTop, prefixed
 
 # Each compiles a NIC, which takes longer than all of its tests.
-pytestmark = [pytest.mark.slow, pytest.mark.bench]
-
-# Icarus compiles a wrapper in a second, Verilator in half a minute: .ci/run has AXI4, the one with the most signals, on
-# Verilator, and all on Icarus where that is installed.
-EACH = pytest.mark.parametrize("simulator", SIMULATORS)
-NIGHTLY = () if missing("icarus") else pytest.mark.by_hand
-QUICK = pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=NIGHTLY)])
+pytestmark = [pytest.mark.slow, pytest.mark.bench, pytest.mark.parametrize("simulator", SIMULATORS)]
 
 CONFIG = NicConfig(sram_size=16384)
 
@@ -43,27 +37,16 @@ class Loop(wiring.Component):
         return m
 
 
-def axi(lanai_cocotb, bus, simulator):
+@pytest.mark.parametrize("bus", ["axi-lite", "axi4"])
+def test_axi(lanai_cocotb, bus, simulator):
     pytest.importorskip("cocotbext.axi")
     lanai_cocotb(NicTop(CONFIG, bus), "cocotb_axi.py", simulator=simulator, environment={"LANAI_BUS": bus})
 
 
-@EACH
-def test_axi4(lanai_cocotb, simulator):
-    axi(lanai_cocotb, "axi4", simulator)
-
-
-@QUICK
-def test_axi_lite(lanai_cocotb, simulator):
-    axi(lanai_cocotb, "axi-lite", simulator)
-
-
-@QUICK
 def test_wishbone(lanai_cocotb, simulator):
     lanai_cocotb(NicTop(CONFIG, "wishbone"), "cocotb_wishbone.py", simulator=simulator)
 
 
-@QUICK
 @pytest.mark.parametrize("top", [pytest.param("nic", marks=pytest.mark.by_hand), "link"])
 def test_axi_stream(lanai_cocotb, top, simulator):
     pytest.importorskip("cocotbext.axi")

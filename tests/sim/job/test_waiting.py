@@ -90,7 +90,7 @@ world.Recv(bytearray(1), source=1 - world.rank, tag=2)
 
 
 @pytest.mark.parametrize("device", ["ideal", "mpi-np"])
-@pytest.mark.parametrize("how", [pytest.param("limit", marks=pytest.mark.ci), "signal"])
+@pytest.mark.parametrize("how", [pytest.param("limit", marks=pytest.mark.ci(whole=True)), "signal"])
 def test_an_end_from_outside_tells_of_circles_and_messages(device, how, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(STUCK)
