@@ -37,7 +37,7 @@ class Part:
         names = ", ".join(f"`{name}`" for name in self.experiments)
         kind = "experiment" if len(self.experiments) == 1 else "experiments"
         whose = f"{kind} {names}" if names else f"those that need `--{self.needs}`"
-        run = f"another full run, of commit `{self.commit[:12]}` on {self.date}"
+        run = f"another run, of commit `{self.commit[:12]}` on {self.date}"
         return f"{self.count} of its figures ({whose}) {'is' if self.count == 1 else 'are'} of {run}."
 
 

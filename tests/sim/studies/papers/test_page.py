@@ -203,7 +203,7 @@ def test_figures_that_need_what_a_run_had_not_are_those_of_another_run(tmp_path)
     assert found.figures == {"a": 1.5, "b.npb.c": 2.0, "b.npb.d": 3.5}
     assert found.words == (
         "Measured by a full run of commit `new` on 2026-11-26, in 12 min. 1 of its figures (those that need `--npb`) "
-        "is of another full run, of commit `old` on 2026-11-25."
+        "is of another run, of commit `old` on 2026-11-25."
     )
     records.write(tmp_path / "r.json", "mbcf", found, [])
     assert records.read(tmp_path / "r.json", "mbcf") == found
@@ -212,7 +212,7 @@ def test_figures_that_need_what_a_run_had_not_are_those_of_another_run(tmp_path)
     assert records.completed(now, before, []) == now
     part = Part(3, "abc", "2026-11-26", experiments=("colliding",))
     assert part.words == (
-        "3 of its figures (experiment `colliding`) are of another full run, of commit `abc` on 2026-11-26."
+        "3 of its figures (experiment `colliding`) are of another run, of commit `abc` on 2026-11-26."
     )
 
 
