@@ -70,8 +70,8 @@ def test_the_record_of_the_kit_is_whole():
 
 
 def test_all_systems_gave_the_same_energies():
-    assert LAMMPS["outputs"] == ["5 lines of output with '^ +[0-9]+ ': equal on all 7 systems"]
-    assert len(LAMMPS["movers"]) == 7
+    assert LAMMPS["outputs"] == ["5 lines of output with '^ +[0-9]+ ': equal on all 8 systems"]
+    assert len(LAMMPS["movers"]) == 8
 
 
 def test_the_picture_is_on_the_page():
