@@ -1,5 +1,4 @@
-"""The slow tests in groups: `pytest -m GROUP` runs one of them. docs/reference/slow-tests.md lists
-them."""
+"""The slow tests in groups: `pytest -m GROUP` runs one of them, `pytest --markers` lists them."""
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
@@ -123,9 +122,3 @@ def left_to_hand(tests: Sequence[Hashable]) -> set[int]:
 
 def _within(place: str, known: str) -> bool:
     return place == known or place.startswith(f"{known}/")
-
-
-def table() -> str:
-    """The groups as the documentation shows them."""
-    rows = [f"| `{name}` | {group.proves} |\n" for name, group in GROUPS.items()]
-    return "| group | what it proves |\n|---|---|\n" + "".join(rows)

@@ -1,4 +1,4 @@
-"""Every slow test belongs to exactly one group that can be run on its own, and the page says so."""
+"""Every slow test belongs to exactly one group that can be run on its own, and `pytest --markers` lists them."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import warm
-from slow_groups import GROUPS, INSTANCES, PARTS, SEEDS, Group, group_of, left_to_hand, table
+from slow_groups import GROUPS, INSTANCES, PARTS, SEEDS, Group, group_of, left_to_hand
 
 TESTS = Path(__file__).parent
 PROJECT = TESTS.parent
@@ -97,16 +97,6 @@ def test_collection_gives_a_slow_test_its_group(request):
     assert not [mark.name for mark in request.node.iter_markers() if mark.name in GROUPS]
     registered = "\n".join(request.config.getini("markers"))
     assert all(f"{name}: " in registered for name in GROUPS)
-
-
-def test_the_page_lists_the_groups(request):
-    page = PROJECT / "docs" / "reference" / "slow-tests.md"
-    before, _, after = page.read_text().partition("| group |")
-    rest = after.partition("\n\n")[2]
-    wanted = f"{before}{table()}\n{rest}"
-    if request.config.getoption("--refresh-docs"):
-        page.write_text(wanted)
-    assert page.read_text() == wanted
 
 
 def test_readme_and_ci_run_the_tests_by_one_command():
