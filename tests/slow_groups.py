@@ -109,7 +109,7 @@ def group_of(place: str, markers: Collection[str], seed: int | None = None) -> s
 
 def left_to_hand(tests: Sequence[Hashable]) -> set[int]:
     """The places of those instances that .ci/run leaves out, given the test of each. It runs `INSTANCES` of each test,
-    spread over all of its instances."""
+    the first of them and others at equal distances."""
     places: dict[Hashable, list[int]] = {}
     for place, test in enumerate(tests):
         places.setdefault(test, []).append(place)

@@ -205,7 +205,7 @@ def test_an_unknown_device_or_too_large_an_sram_is_left_to_the_placer(device, na
     assert netlist == design(names)
 
 
-@pytest.mark.ci
+@pytest.mark.ci(whole=True)  # without the adapter, and with it
 @pytest.mark.parametrize("blocks", [(), (Remote(),)])
 def test_a_build_places_them(blocks, monkeypatch, tmp_path):
     board = find("ulx3s-85f").with_blocks(blocks)

@@ -222,7 +222,7 @@ def job(workflow):
     return [step["run"] for step in one["steps"] if "run" in step], {}, caches[0]
 
 
-@pytest.mark.ci
+@pytest.mark.ci(whole=True)  # each is a text of its own
 @pytest.mark.parametrize("number", [0, 1], ids=["github", "gitlab"])
 def test_a_workflow_runs_as_written_and_its_cache_spares_all_builds(number, tmp_path):
     """The packages that its first command installs are here already."""

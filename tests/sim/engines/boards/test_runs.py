@@ -83,7 +83,7 @@ def test_a_thin_firmware_runs_too_the_same_way_each_time():
     assert first.clocks == second.clocks
 
 
-@pytest.mark.ci
+@pytest.mark.ci(whole=True)  # each firmware
 @pytest.mark.parametrize(("device", "boards"), [("bip", 3), ("mpi-np", 4)])
 def test_more_boards_than_two_are_joined_by_one_that_is_a_switch(device, boards):
     result = job(ROUND, device=device, ranks=boards).run()
