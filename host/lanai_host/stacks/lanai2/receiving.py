@@ -315,8 +315,9 @@ class Receiving:
         return Want(place, None if tag == ANY_TAG else tag, context)
 
     def _resume(self) -> None:
-        """Let the NIC match again, if the host has no message and the NIC has room for the host's receives."""
-        if self.matcher.held or self.matcher.waiting + len(self._asked) > self._cells:
+        """Let the NIC match again, if the host has no message and the NIC has room for the host's receives and for one
+        more: the next one would be the host's again."""
+        if self.matcher.held or self.matcher.waiting + len(self._asked) >= self._cells:
             return
         if not self._asks.resume(self._records):
             return

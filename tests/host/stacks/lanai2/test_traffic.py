@@ -78,6 +78,33 @@ def test_messages_that_came_before_their_receives_are_told_to_traces(cells):
     assert changes == [("unexpected messages", 0, 1, change) for change in [1] * 5 + [-1] * 5]
 
 
+def test_a_nic_whose_cells_are_full_is_not_asked_to_match_again():
+    """Each message would take one ask more: the next receive has no cell. Once one is free, the NIC matches."""
+    by_host = []
+
+    def sender(device):
+        block = memory(4)
+        body = Run(block.address, 4)
+        for _ in range(2):
+            finish(device, device.send(1, 9, PLAIN, body, SendMode.STANDARD), device.receive(1, 0, PLAIN, body))
+        finish(device, *(device.send(1, tag, PLAIN, body, SendMode.STANDARD) for tag in (1, 2)))
+
+    def receiver(device):
+        block = memory(4)
+        body = Run(block.address, 4)
+        first, second = (device.receive(0, tag, PLAIN, body) for tag in (1, 2))
+        for _ in range(2):
+            finish(device, device.receive(0, 9, PLAIN, body))
+            by_host.append(device._receiving.overflow)
+            finish(device, device.send(0, 0, PLAIN, body, SendMode.STANDARD))
+        finish(device, first, second)
+        device.progress()
+        by_host.append(device._receiving.overflow)
+
+    World(2, 1, Lanai2, Remote(processes=1, match_cells=2)).play([met(sender), met(receiver)])
+    assert by_host == [True, True, False]
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("cells", [2, 16])
 def test_messages_that_found_no_room_are_sent_again_in_order(seed, cells):
