@@ -13,6 +13,7 @@ each receive is posted when the one before is done.
 import argparse
 from collections.abc import Sequence
 
+from lanai_host.config import Queue
 from lanai_host.errors import UserError
 from lanai_host.stacks import names
 
@@ -152,6 +153,7 @@ if world.rank == 0:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="lanai2", choices=names(), help="messaging system (default: %(default)s)")
+    parser.add_argument("--queue", choices=list(Queue), help="how hosts match (default: the hosts' own way)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure (default: both)")
     parser.add_argument(
         "--messages", type=int, default=WINDOW, metavar="N", help="short messages at a time (default: %(default)s)"
@@ -180,6 +182,8 @@ def run(args: argparse.Namespace) -> dict[str, float]:
         if getattr(args, name) < 1:
             raise UserError(f"--{name} {getattr(args, name)} measures nothing; take at least 1")
     job = Job((), 2, args.device)
+    if args.queue:
+        job = job.but(host=job.machine.host.but(queue=Queue(args.queue)))
     found: dict[str, float] = {}
     if "messages" in args.parts:
         found |= {f"rate.{args.device}.{name}": value for name, value in messages(job, args.messages).items()}

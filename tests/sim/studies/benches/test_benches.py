@@ -173,6 +173,16 @@ def test_messages_behind_others_take_a_host_its_looks():
     assert 1 / rates[0] < 1e-6 * alone  # messages of a window are on their way side by side
 
 
+def test_messages_behind_others_take_a_host_with_hash_tables_no_more(tmp_path):
+    words = ["dev", "bench", "rate", "--device", "ideal", "--parts", "messages", "--queue", "hash", "--messages", "4"]
+    assert main([*words, "--json", str(tmp_path / "rate.json")]) == 0
+    figures = json.loads((tmp_path / "rate.json").read_text())["figures"]
+    assert (
+        len({round(figures[f"rate.ideal.{name}.one_way_us"], 6) for name in ("behind_0", "behind_32", "behind_256")})
+        == 1
+    )
+
+
 def test_ideals_line_needs_no_host_and_a_tree_does():
     figures = overlap.measure(Job((), 4), size=4096)
     assert figures["receive.hidden_percent"] > 95
