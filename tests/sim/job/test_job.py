@@ -53,6 +53,7 @@ CHANGED = {
     "programs": (Program(("true",), 1), Program(("false", "x"), 2, {"C": "d"}, "/tmp")),
     "rank_variables": ("PMI_RANK",),
 }
+NEEDS = {"board": {"device": "mpi-np"}}  # what a member needs beside it: `ideal` has no NICs
 
 
 def test_a_change_of_every_member_is_tried():
@@ -61,7 +62,7 @@ def test_a_change_of_every_member_is_tried():
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_json_brings_every_member_back(name):
-    job = DEFAULT.but(**{name: CHANGED[name]})
+    job = DEFAULT.but(**NEEDS.get(name, {}), **{name: CHANGED[name]})
     assert job != DEFAULT
     assert Job.from_json(job.to_json()) == job
     assert pickle.loads(pickle.dumps(job)) == job
@@ -152,7 +153,7 @@ def test_but_changes_members_of_the_job_and_of_its_machine():
 
 def test_equal_jobs_have_one_hash():
     others = {name: value for name, value in CHANGED.items() if name != "board"}  # the engine pysim has none
-    job, on_board = DEFAULT.but(**others), DEFAULT.but(board=CHANGED["board"])
+    job, on_board = DEFAULT.but(**others), DEFAULT.but(**NEEDS["board"], board=CHANGED["board"])
     assert len({job, DEFAULT.but(**others), DEFAULT, Job("true"), on_board, on_board.but()}) == 3
     assert hash(pickle.loads(pickle.dumps(job))) == hash(job)
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Self
 
 from lanai_hdl.config import NicConfig
 from lanai_hdl.errors import UserError
-from lanai_host.bus.serial import check_port
 
 from ..base import Engine, Layout
 from .base import Cables, Capability, EngineKind, EngineOptions
@@ -82,6 +81,8 @@ class BoardKind(EngineKind):
         return bool(BoardsChosen.parse(board).ports)
 
     def check(self, board: str) -> None:
+        from lanai_host.bus.serial import check_port  # brings Amaranth along
+
         for port in BoardsChosen.parse(board).ports:
             check_port(port)
 
