@@ -196,6 +196,19 @@ int spinning_look(int thread) {
     return 0;
 }
 
+/* Whether a thread that waits in a call has been woken, and a processor has not taken it over yet: then the kernel still
+   tells the call in which it waits, and no turn. */
+static int is_woken(int tasks, const char *thread) {
+    char name[32], text[256], *end;
+    snprintf(name, sizeof name, "%s/stat", thread);
+    int file = openat(tasks, name, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    ssize_t size = read(file, text, sizeof text - 1);
+    close(file);
+    text[size > 0 ? size : 0] = 0;
+    return (end = strrchr(text, ')')) && end[1] && end[2] == 'R'; /* behind its name, which may have brackets */
+}
+
 /* Whether a thread can go on only if another one wakes it: it waits for a lock, a condition or the end of a thread,
    without a time limit. One that has ended counts as blocked: nothing comes from it. -1 if the system does not say. */
 static int is_blocked(int tasks, const char *thread) {
@@ -217,7 +230,7 @@ static int is_blocked(int tasks, const char *thread) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
     case FUTEX_WAIT_REQUEUE_PI:
-    case FUTEX_LOCK_PI2: return !argument[3];
+    case FUTEX_LOCK_PI2: return !argument[3] && !is_woken(tasks, thread);
     }
     return 0;
 }
