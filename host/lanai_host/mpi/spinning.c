@@ -196,8 +196,8 @@ int spinning_look(int thread) {
     return 0;
 }
 
-/* Whether a thread that waits in a call has been woken, and a processor has not taken it over yet: then the kernel still
-   tells the call in which it waits, and no turn. */
+/* Whether a thread that waits in a call has been woken, and a processor has not taken it over yet: then the kernel
+   still tells the call in which it waits, and no turn. */
 static int is_woken(int tasks, const char *thread) {
     char name[32], text[256], *end;
     snprintf(name, sizeof name, "%s/stat", thread);
