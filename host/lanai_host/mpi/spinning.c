@@ -196,34 +196,38 @@ int spinning_look(int thread) {
     return 0;
 }
 
-/* Whether a thread that waits in a call has been woken, and a processor has not taken it over yet: then the kernel
-   still tells the call in which it waits, and no turn. */
-static int is_woken(int tasks, const char *thread) {
-    char name[32], text[256], *end;
-    snprintf(name, sizeof name, "%s/stat", thread);
-    int file = openat(tasks, name, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    ssize_t size = read(file, text, sizeof text - 1);
+/* Reads what a file of a thread says, as far as it fits. Returns its length, which is 0 for a thread that has ended; -1
+   if the system does not say. */
+static ssize_t thread_says(int tasks, const char *thread, const char *what, char *text, size_t room) {
+    char name[300]; /* the compiler does not know that names of threads are numbers */
+    snprintf(name, sizeof name, "%s/%s", thread, what);
+    int file = openat(tasks, name, O_RDONLY | O_CLOEXEC), error;
+    if (file < 0) return errno == ENOENT ? (text[0] = 0) : -1;
+    ssize_t size = read(file, text, room - 1);
+    error = errno;
     close(file);
-    text[size > 0 ? size : 0] = 0;
+    errno = error;
+    if (size < 0) return errno == ESRCH ? (text[0] = 0) : -1;
+    text[size] = 0;
+    return size;
+}
+
+/* Whether a thread that waits in a call has been woken, and a processor has not taken it over yet (TASK_WAKING): then
+   the kernel still tells the call in which it waits, and no turn; its state is that of one that runs. */
+static int is_woken(int tasks, const char *thread) {
+    char text[256], *end;
+    if (thread_says(tasks, thread, "stat", text, sizeof text) <= 0) return 0;
     return (end = strrchr(text, ')')) && end[1] && end[2] == 'R'; /* behind its name, which may have brackets */
 }
 
 /* Whether a thread can go on only if another one wakes it: it waits for a lock, a condition or the end of a thread,
    without a time limit. One that has ended counts as blocked: nothing comes from it. -1 if the system does not say. */
 static int is_blocked(int tasks, const char *thread) {
-    char name[32], text[256];
+    char text[256], *end;
     unsigned long long argument[6] = {0};
-    int number, file, is_gone;
-    snprintf(name, sizeof name, "%s/syscall", thread);
-    if ((file = openat(tasks, name, O_RDONLY | O_CLOEXEC)) < 0) return errno == ENOENT ? 1 : -1;
-    ssize_t size = read(file, text, sizeof text - 1);
-    is_gone = size == 0 || (size < 0 && errno == ESRCH);
-    close(file);
-    if (is_gone || size < 0) return is_gone ? 1 : -1;
-    text[size] = 0;
-    char *end;
-    number = (int)strtol(text, &end, 10);
+    ssize_t size = thread_says(tasks, thread, "syscall", text, sizeof text);
+    if (size <= 0) return size ? -1 : 1;
+    int number = (int)strtol(text, &end, 10);
     if (end == text || number != SYS_futex) return 0; /* "running", or another call */
     for (int i = 0; i < 6; i++) argument[i] = strtoull(end, &end, 16);
     switch (argument[1] & ~(unsigned long long)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)) {
@@ -243,13 +247,8 @@ static int has(const int *numbers, int count, int number) {
 
 /* How often a thread has been given a processor. 0 if it has ended, or if the kernel does not count. */
 static unsigned long long turns_of(int tasks, const char *thread) {
-    char name[280], text[96], *word = text; /* the compiler does not know that names of threads are numbers */
-    snprintf(name, sizeof name, "%s/schedstat", thread);
-    int file = openat(tasks, name, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    ssize_t size = read(file, text, sizeof text - 1);
-    close(file);
-    text[size > 0 ? size : 0] = 0;
+    char text[96], *word = text;
+    if (thread_says(tasks, thread, "schedstat", text, sizeof text) <= 0) return 0;
     for (int i = 0; i < 2 && word; i++) word = strchr(word + (i > 0), ' '); /* the third number */
     return word ? strtoull(word, NULL, 10) : 0;
 }
