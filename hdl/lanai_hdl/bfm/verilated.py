@@ -23,9 +23,8 @@ from ..verilog import convert, input_names
 # The wheel's makefile fragment is laid out for a precompiled header that larger models break. Not
 # optimised: a bench lasts shorter than the compiler would. All files of a model are compiled as one, which reads
 # Verilator's headers once.
-MAKEFLAGS = " -- " + " ".join(
-    ("CXX=g++ LINK=g++ CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0", "VM_PARALLEL_BUILDS=0")
-)
+COMPILER = "CXX=g++ LINK=g++ CFG_CXXFLAGS_PCH_I=-include VM_PARALLEL_BUILDS=0"
+MAKEFLAGS = f" -- {COMPILER} OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
 
 
 KEPT = "cocotb"  # the kind of entry of the cache that a build is, and the simulator's own code in it
