@@ -15,7 +15,7 @@ from lanai_firmware.disasm import disassemble
 from lanai_firmware.image import MAGIC, Image
 from lanai_firmware.programs import firmware, names
 from lanai_hdl.config import NicConfig
-from lanai_host.errors import UserError
+from lanai_host.errors import UserError, unknown
 
 from ..command_line import count
 from ..console import plain
@@ -70,6 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def nic_of(name: str) -> NicConfig:
     """Return the NIC of a preset, or of the table `nic` of a configuration file."""
     if not name.endswith(".toml"):
+        if name not in PRESETS:
+            raise unknown("--nic", name, PRESETS)
         return nic_from({"preset": name})
     document = read_toml("--nic", name, "name a preset, or a file with a table [nic]")
     if "nic" not in document:
